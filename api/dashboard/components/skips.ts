@@ -1,13 +1,13 @@
 /** Describes why a broadcast skipped a contact. */
 import { type Cell, headed, text } from './cell.ts'
 
-/** The cause of a skip, and the change if the contact matches now. */
+/** The cause of a skip, and the change if the contact matches now. The change continues the sentence. */
 const SKIP_WORDS: Readonly<Record<string, { cause: string; now?: string }>> = {
-  variables: { cause: 'a variable had no value', now: 'has a value now' },
-  unsubscribed: { cause: 'was unsubscribed', now: 'subscribed now' },
-  suppressed: { cause: 'was suppressed', now: 'no longer suppressed' },
-  left_topic: { cause: 'had left the topic', now: 'has it again' },
-  deleted: { cause: 'the contact was deleted', now: 'added again' },
+  variables: { cause: 'a variable had no value', now: 'but has one now' },
+  unsubscribed: { cause: 'was unsubscribed', now: 'but is subscribed now' },
+  suppressed: { cause: 'was suppressed', now: 'but no longer is' },
+  left_topic: { cause: 'had left the topic', now: 'but has it again' },
+  deleted: { cause: 'the contact was deleted', now: 'but was added again' },
   cancelled: { cause: 'the broadcast was cancelled' },
 }
 

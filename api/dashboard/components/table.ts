@@ -40,7 +40,7 @@ function findClearTimes({ columns, rows }: SectionOf<'table'>): number | undefin
 /** Columns that tell how the row is. A card needs no label for that. */
 const STATUS_LABEL = /^(Cause|Event|Outcome|State|Status)$/
 /** Growing columns whose values need no label in a card. */
-const CLEAR_LABEL = /^(Last response|Message|Problem|Reason|Recipient|Response|Text|User|Why)$/
+const CLEAR_LABEL = /^(Last response|Message|Problem|Reason|Recipient|Response|Text|User|Why.*)$/
 /** Longer text with its label doesn't fit half of a card on a phone. */
 const HALF_CHARACTERS = 22
 /** The space of a Copy button, or of the dot of a status. */

@@ -98,7 +98,7 @@ async function buildContacts(
   const other =
     state === 'cancelled'
       ? text('The broadcast was cancelled')
-      : text('Didn’t match', { detail: 'matches now' })
+      : text('Didn’t match', { detail: 'but matches now' })
   const isMixed = lacking > 0 && lacking < audience
   const cells = (member: Member) => {
     const skip = skipped.get(member.id)

@@ -19,7 +19,7 @@ import { parseAddress } from '../../../db/validation/address.ts'
 import { responseCell } from '../components/bounces.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
 import { findName } from '../components/names.ts'
-import type { Link, Section } from '../components/section.ts'
+import type { Chip, Link, Section } from '../components/section.ts'
 import { findLacking, skipCell } from '../components/skips.ts'
 import { buildTable, compact, fromReplica, get } from '../server/builders.ts'
 import { chipCount } from '../server/chips.ts'
@@ -53,7 +53,7 @@ function toOutcomes(word: (typeof OUTCOMES)[number] | undefined) {
 /** The word for skipped contacts among the statuses. They have their own page. */
 const SKIPPED = 'skipped'
 
-const filter = defineFilter({ status: { ...chips(OUTCOMES, FAILED_INCLUDES), any: 'Emails' } })
+const filter = defineFilter({ status: { ...chips(OUTCOMES, FAILED_INCLUDES), any: 'All emails' } })
 const ALL = defineFilter({})
 
 const contactOf = ({ contact_id }: { contact_id: string }): string => contact_id
@@ -113,6 +113,10 @@ async function countOutcomes(
   )
 }
 
+/** True unless the chip leads to an empty list. The first one is always useful. */
+const isUseful = ({ count, current }: Chip, index: number): boolean =>
+  index === 0 || current === true || count !== '0'
+
 function outcomeChips(
   { stats }: BroadcastView,
   counts: Counts | null,
@@ -125,7 +129,10 @@ function outcomeChips(
   }
   const query = isSkips ? new URLSearchParams({ status: SKIPPED }) : request.query
   const path = broadcastPath(request, 'people')
-  return filter.shown({ ...request, path, query }, { counts, others: [skips] })
+  const sections = filter.shown({ ...request, path, query }, { counts, others: [skips] })
+  return sections.map((section) =>
+    section.kind === 'chips' ? { ...section, chips: section.chips.filter(isUseful) } : section,
+  )
 }
 
 /** Returns the identity of an address, or '' after an erasure. */
@@ -183,8 +190,8 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
         ({ id, email, status: stands, ended, detail, created_at }) => ({
           Status: status(ended ?? stands),
           Contact: { ...contactCell(email, names, request), href: teamPath(team, 'emails', id) },
-          'Last response': hasResponses && responseCell(detail ?? ''),
-          Created: time(created_at, now),
+          'Last response': hasResponses && (detail ? responseCell(detail) : { text: '' }),
+          Accepted: time(created_at, now),
         }),
         {
           main: 'Contact',

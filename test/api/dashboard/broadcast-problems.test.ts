@@ -65,10 +65,10 @@ t.test('the preview of a sent broadcast mentions no skip, unlike a resend', asyn
   shows(t, some, '1 contact would be skipped: no value for nickname')
   for (const words of [
     /Contacts that match now Contact Why it wasn’t sent Result/,
-    /later@\S+ Didn’t match matches now skipped: no value for nickname/,
+    /later@\S+ Didn’t match but matches now skipped: no value for nickname/,
   ])
     shows(t, some, words)
-  shows(t, some, /nick@\S+ Didn’t match matches now would receive it/)
+  shows(t, some, /nick@\S+ Didn’t match but matches now would receive it/)
   t.strictSame(mainActs(some), ['Send to 1 contact'])
   const [form] = formsTo(some, `${path}/again`)
   shows(t, await editor.ask(`${path}/again`, form), 'Send “Spring” to 1 more contact?')

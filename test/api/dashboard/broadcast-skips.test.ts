@@ -34,9 +34,9 @@ t.test('skips are in the past, with the change of contacts that match now', asyn
   const again = await editor.get(`${path}/again`)
   t.strictSame(mainActs(skipped), [], 'they lack a variable')
   for (const [reason, cause, now] of [
-    ['unsubscribed', 'Was unsubscribed', 'subscribed now'],
-    ['suppressed', 'Was suppressed', 'no longer suppressed'],
-    ['left_topic', 'Had left the topic', 'has it again'],
+    ['unsubscribed', 'Was unsubscribed', 'but is subscribed now'],
+    ['suppressed', 'Was suppressed', 'but no longer is'],
+    ['left_topic', 'Had left the topic', 'but has it again'],
   ]) {
     for (const page of [skipped, again]) shows(t, page, `back.${reason}@example.org ${cause} ${now}`)
     t.match(textOf(skipped.html), `out.${reason}@example.org ${cause}`)
@@ -62,7 +62,7 @@ t.test('the rest is listed up to 50 contacts, with the number of others', async 
     where id = ${path.split('/').at(-1) ?? ''}`)
   const listed = async () => {
     const { html } = await editor.get(`${path}/again`)
-    return { rows: [...textOf(html).matchAll(/Didn’t match matches now/g)].length, words: textOf(html) }
+    return { rows: [...textOf(html).matchAll(/Didn’t match but matches now/g)].length, words: textOf(html) }
   }
   for (let nth = 1; nth <= 14; nth++) await contact(`many${nth}@example.org`, topic)
   const few = await listed()

@@ -264,6 +264,9 @@ t.test('only growing values of a clear kind have no label in a card', (t) => {
     placesOf([{ ...row, Name: text(name) }], { main: 'Name', grow: ['Scopes', 'Recipient'] })
   t.strictSame(named('Shop'), [['main self', 'wide half Scopes', 'wide self next']])
   t.strictSame(named('A longer name of a shop'), [['main self', 'wide half Scopes', 'wide self']])
+  const why = 'Why it wasn’t sent'
+  const cells = { Name: text('Ana'), [why]: text('Had left the topic') }
+  t.strictSame(placesOf([cells], { main: 'Name', grow: [why] }), [['main self', 'wide self']])
   t.end()
 })
 
