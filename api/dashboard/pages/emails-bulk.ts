@@ -146,11 +146,21 @@ const HOW_MANY = MAX_CHANGED.toLocaleString('en-US')
 const describeMany = (count: number, newest: boolean): string =>
   newest ? `the newest ${HOW_MANY} emails` : plural(count, 'email')
 
-const deletion = (request: TeamRequest, bulk: Bulk): Form =>
+/** @param isOnly true if nothing else can be done, so it isn't in the menu. */
+const deletion = (request: TeamRequest, bulk: Bulk, isOnly: boolean): Form =>
   bulkForm(request, bulk, 'delete', {
+    menu: isOnly ? false : undefined,
     submit: `Delete ${describeMany(bulk.most, bulk.newest)}`,
     tone: 'danger',
     about: 'With their timelines. You can’t undo this.',
+  })
+
+const deletes = ({ team }: TeamRequest): boolean => team.role === 'owner'
+
+const nothingToSend = (request: TeamRequest): Section =>
+  buildTable([], () => ({}), {
+    empty: 'Nothing to send again.',
+    start: { href: listAddress(request), label: 'Show the emails' },
   })
 
 function countWords({ count, lookedTo }: CountedEmails): string {
@@ -172,7 +182,8 @@ async function buildHead(
   const which = asked || (broadcast ? '' : 'No filter is set. These are all single emails of the team')
   // Those of a broadcast have been deleted, and an incomplete search may have missed some.
   const isNone = counted.count === 0 && (counted.lookedTo !== null || which === '')
-  const later = counted.count > 0 && 'Emails that match later aren’t included.'
+  const isActionable = counted.count > 0 && (none === '' || deletes(request))
+  const later = isActionable && 'Emails that match later aren’t included.'
   return {
     title: `Bulk actions on ${isNone ? 'emails' : countWords(counted)}`,
     lead: compact([none, which && `${which}.`, later]).join(' ') || undefined,
@@ -208,10 +219,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const tiles = bulk && counts && sendableTiles(request, bulk, counts)
   return show({
     ...(await buildHead(request, deps, counted, { broadcast, none })),
-    actions: {
-      links: none ? [{ href: listAddress(request), label: 'Show the emails' }] : [],
-      forms: compact([bulk && request.team.role === 'owner' && deletion(request, bulk)]),
-    },
+    actions: { forms: compact([bulk && deletes(request) && deletion(request, bulk, none !== '')]) },
     sections: compact<Section>([
       bulk && limitsOfSearch(request, lookedTo),
       bulk && counts && tiles
@@ -221,7 +229,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
             broadcast &&
               counts.rejected > 0 &&
               bounceTable(await bouncesOfBroadcast(database, broadcast, { most: MAX_BOUNCES })),
-            none === '' && requeueing(request, bulk, counts),
+            none === '' ? requeueing(request, bulk, counts) : nothingToSend(request),
           ].flatMap((section) => section || [])
         : buildTable([], () => ({}), await emptyBulk(request, deps, { broadcast, lookedTo })),
     ]),
