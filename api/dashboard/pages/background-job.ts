@@ -4,7 +4,10 @@ import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import type { BackgroundJobRow } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { plural } from '../../../db/plural.ts'
+import { actorName } from '../components/action-labels.ts'
+import { duration, text, time } from '../components/cell.ts'
 import type { Link } from '../components/section.ts'
+import { compact } from '../server/builders.ts'
 import { type Notice, type PageAnswer, redirect, teamPath } from '../server/page.ts'
 
 type Job = Pick<BackgroundJobRow, 'id' | 'team_id' | 'kind' | 'result'>
@@ -117,6 +120,25 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
 /** Returns the texts of a job. An unknown kind is shown by its name. */
 export const findJobTexts = ({ kind }: Pick<BackgroundJobRow, 'kind'>): JobTexts =>
   WORDS[kind] ?? { title: kind, verb: 'Done', outcome: () => '' }
+
+/** Describes a running job, and why it can't be stopped. */
+export function describeRun(job: Pick<BackgroundJobRow, 'kind'>): string {
+  const { meanwhile, unstoppable } = findJobTexts(job)
+  return compact<string>([
+    meanwhile,
+    'Workers do this in batches, so you can leave the page.',
+    unstoppable,
+  ]).join(' ')
+}
+
+/** Returns who started a job, its times and its ID, as facts. */
+export const describeStart = ({ id, begun_by, begun_at, finished_at }: BackgroundJobRow, now: Date) => ({
+  'Started by': text(actorName(begun_by)),
+  Started: time(begun_at, now),
+  Ended: finished_at !== null && time(finished_at, now),
+  Took: finished_at !== null && text(duration((Date.parse(finished_at) - Date.parse(begun_at)) / 1_000)),
+  ID: text(id, { code: true, copy: true }),
+})
 
 export function resultLink(job: Job): Link | undefined {
   const shown = findJobTexts(job).shown?.(job)

@@ -10,14 +10,14 @@ import {
 import { isStoppable, stopBackgroundJob, stoppedBy } from '../../../db/maintenance/background-jobs/stop.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { actorName } from '../components/action-labels.ts'
-import { bar, type Cell, duration, headed, number, status, text, time } from '../components/cell.ts'
+import { bar, type Cell, headed, number, status, text, time } from '../components/cell.ts'
 import { leftWords, paceWords } from '../components/pace.ts'
 import type { Section, View } from '../components/section.ts'
 import { already, requireFound } from '../server/already.ts'
 import { action, buildAlerts, buildFacts, buildTable, button, compact, get } from '../server/builders.ts'
 import { type PageAnswer, type Question, redirect, show, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
-import { backgroundJobPath, findJobTexts, resultLink } from './background-job.ts'
+import { backgroundJobPath, describeRun, describeStart, findJobTexts, resultLink } from './background-job.ts'
 import { describeAims } from './background-job-aims.ts'
 
 const OPERATOR_PATH = '/operator/background-jobs'
@@ -70,9 +70,11 @@ const teamIds = (jobs: readonly BackgroundJobRow[]): string[] => [
   ...new Set(jobs.flatMap(({ team_id }) => team_id ?? [])),
 ]
 
+const isImport = ({ kind }: BackgroundJobRow): boolean => kind.endsWith('.import')
+
 /** Returns the file names of jobs that are imports. An import has the ID of its job. */
 async function filesOf(tx: Tx, jobs: readonly BackgroundJobRow[]): Promise<Map<string, string>> {
-  const imports = jobs.filter(({ kind }) => kind.endsWith('.import'))
+  const imports = jobs.filter(isImport)
   const ids = imports.map(({ id }) => id)
   return ids.length === 0 ? new Map() : importFileNames(tx, teamIds(imports), ids)
 }
@@ -118,16 +120,6 @@ async function listView(tx: Tx, of: string | null, now: Date): Promise<View> {
   }
 }
 
-/** Describes a running job, and why it can't be stopped. */
-function describeRun(job: BackgroundJobRow): string {
-  const { meanwhile, unstoppable } = findJobTexts(job)
-  return compact<string>([
-    meanwhile,
-    'Workers do this in batches, so you can leave the page.',
-    unstoppable,
-  ]).join(' ')
-}
-
 function progressTile(job: BackgroundJobRow, now: Date): Section {
   const { done, total, finished_at } = job
   const state = stateOf(job)
@@ -152,21 +144,21 @@ const requireJob = async (tx: Tx, team: string | null, id: string): Promise<Back
   requireFound(await backgroundJobById(tx, team, id), TEXTS.noJob)
 
 /** @param of the ID of its team, or null for operators, who also see the name of the team. */
-async function jobView(tx: Tx, of: string | null, id: string, now: Date): Promise<View> {
-  const job = await requireJob(tx, of, id)
+async function jobView(tx: Tx, of: string | null, job: BackgroundJobRow, now: Date): Promise<View> {
   const here = of === null ? OPERATOR_PATH : teamPath({ id: of }, 'background-jobs')
   const file = (await filesOf(tx, [job])).get(job.id)
   const team = of === null && teamCell(job, await namesOfTeams(tx, teamIds([job])))
   const aim = of === null ? '' : (await describeAims(tx, of, [job])).get(job.id)
   const { title } = findJobTexts(job)
-  const { finished_at, begun_at, fault } = job
+  const { finished_at, fault } = job
   return {
     title: file ?? title,
     state: stateCell(stateOf(job)),
     lead: fault === null ? (finished_at === null ? describeRun(job) : describeResult(job)) : undefined,
     back: { href: here, label: 'Background jobs' },
     actions: {
-      links: compact([resultLink(job)]),
+      // An import is deleted before its job.
+      links: compact([(!isImport(job) || file !== undefined) && resultLink(job)]),
       forms: isStoppable(job) ? [button(`${here}/${job.id}/stop`, 'Stop job', { tone: 'danger' })] : [],
     },
     sections: compact([
@@ -176,12 +168,7 @@ async function jobView(tx: Tx, of: string | null, id: string, now: Date): Promis
         Job: file !== undefined && text(title),
         Search: aim && text(aim),
         Team: team,
-        'Started by': text(actorName(job.begun_by)),
-        Started: time(begun_at, now),
-        Ended: finished_at !== null && time(finished_at, now),
-        Took:
-          finished_at !== null && text(duration((Date.parse(finished_at) - Date.parse(begun_at)) / 1_000)),
-        ID: text(job.id, { code: true, copy: true }),
+        ...describeStart(job, now),
       }),
     ]),
   }
@@ -205,9 +192,15 @@ const ofTeam = get('editor', '/teams/:team/background-jobs', async ({ team, now 
   show(await listView(database, team.id, now)),
 )
 
-const oneOfTeam = get('editor', '/teams/:team/background-jobs/:id', async ({ team, params, now }, deps) =>
-  show(await jobView(deps.database, team.id, params.id, now)),
-)
+/** Shows a job, or leads to the page of its import, which also has the result. */
+const oneOfTeam = get('editor', '/teams/:team/background-jobs/:id', async (request, { database }) => {
+  const { team, params, now } = request
+  const job = await requireJob(database, team.id, params.id)
+  const files = await filesOf(database, [job])
+  return files.has(job.id)
+    ? redirect(teamPath(team, 'contacts', 'imports', job.id))
+    : show(await jobView(database, team.id, job, now))
+})
 
 const stopOfTeam = action('editor', '/teams/:team/background-jobs/:id/stop', async (by, { team, params }) => {
   const { id } = await requireJob(by.tx, team.id, params.id)
@@ -219,7 +212,7 @@ const all = get('operator', OPERATOR_PATH, async ({ now }, { database }) =>
 )
 
 const one = get('operator', `${OPERATOR_PATH}/:id`, async ({ params, now }, { database }) =>
-  show(await jobView(database, null, params.id, now)),
+  show(await jobView(database, null, await requireJob(database, null, params.id), now)),
 )
 
 const stop = action('operator', `${OPERATOR_PATH}/:id/stop`, async (by, { params }) => {

@@ -8,17 +8,20 @@ import { refusedRecords, showImport } from '../../../db/audience/import/import.t
 import { type ImportRow, importsOfTeam } from '../../../db/audience/import/imports.sql.ts'
 import type { Purpose } from '../../../db/audience/import/mapping.ts'
 import { RequestError } from '../../../db/errors.ts'
-import { backgroundJobById } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
+import {
+  type BackgroundJobRow,
+  backgroundJobById,
+} from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { plural } from '../../../db/plural.ts'
 import { type Cell, headed, number, status, text, time } from '../components/cell.ts'
 import { paceWords } from '../components/pace.ts'
 import type { Link, Section } from '../components/section.ts'
 import { auditRead } from '../server/action.ts'
-import { action, buildForm, buildTable, compact, field, get, large } from '../server/builders.ts'
+import { action, buildFacts, buildForm, buildTable, compact, field, get, large } from '../server/builders.ts'
 import { csvFile } from '../server/csv.ts'
-import type { PageDeps } from '../server/deps.ts'
-import { type PageTeam, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
+import { type PageTeam, redirect, show, type TeamPage, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
+import { describeRun, describeStart } from './background-job.ts'
 import { draftView, importDraftPages, purposeOf, uploads } from './import-draft.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
@@ -36,7 +39,7 @@ const NOTES: Readonly<Record<Purpose, string>> = {
 }
 
 function importState({ draft, fault, reading, done, records }: ImportRow): Cell {
-  if (draft) return status('not started')
+  if (draft) return status('not started', { text: 'not started, open to continue' })
   if (fault !== null) return status('failed')
   return reading || done < records ? status('running', { tone: 'busy' }) : status('done', { tone: 'good' })
 }
@@ -47,8 +50,6 @@ const form = (purpose: Purpose): TeamPage =>
   get('editor', `/teams/:team/${purpose}/import`, async ({ team, now }, { database }) => {
     const { href, label } = uploads(team, purpose)
     const imports = await importsOfTeam(database, team.id, purpose, MAX_IMPORTS)
-    const hasDraft = imports.some(({ draft }) => draft)
-    const importPath = ({ id }: ImportRow): string => teamPath(team, 'contacts', 'imports', id)
     return show({
       title: label,
       back: { href: teamPath(team, purpose), label: headed(purpose) },
@@ -70,16 +71,15 @@ const form = (purpose: Purpose): TeamPage =>
         buildTable(
           imports,
           (one) => ({
-            File: text(one.file_name, { href: importPath(one) }),
+            File: text(one.file_name, {
+              href: teamPath(team, 'contacts', 'imports', one.id),
+              detail: `by ${one.created_by}`,
+            }),
             Status: importState(one),
-            Done: text(one.draft ? null : doneWords(one)),
-            Next:
-              hasDraft &&
-              text(one.draft ? 'Continue' : null, { href: one.draft ? importPath(one) : undefined }),
-            By: text(one.created_by),
+            Done: text(doneWords(one)),
             When: time(one.created_at, now),
           }),
-          { title: 'Imports of the last week', empty: 'No imports in the last week.' },
+          { title: 'Imports of the last week', wrap: ['File'], empty: 'No imports in the last week.' },
         ),
       ],
     })
@@ -132,12 +132,7 @@ const storedLink = (team: PageTeam, id: string, isSuppressing: boolean): Link =>
 })
 
 /** Describes the rate and remaining time of an import, once its file has been read. */
-async function describePace(
-  { id, done, records, reading }: ImportRow,
-  { team, now }: TeamRequest,
-  { database }: PageDeps,
-): Promise<string> {
-  const job = reading ? null : await backgroundJobById(database, team.id, id)
+function describePace({ done, records }: ImportRow, job: BackgroundJobRow | null, now: Date): string {
   const times = { since: job?.begun_at ?? null, progressed_at: job?.progressed_at ?? null }
   return paceWords({ done, left: records - done, ...times }, now, {
     noun: 'record',
@@ -166,13 +161,14 @@ function progressTiles(shown: ImportRow, { finished, pace }: { finished: boolean
 }
 
 const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
-  const { team, params } = request
+  const { team, params, now } = request
   const shown = await showImport(deps.database, team.id, params.id, REFUSALS_SHOWN)
   if (shown.draft) return show(await draftView(request, deps))
   const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
   const here = teamPath(team, 'contacts', 'imports', id)
   const finished = fault !== null || (!reading && done === records)
-  const pace = finished ? '' : await describePace(shown, request, deps)
+  const job = await backgroundJobById(deps.database, team.id, id)
+  const pace = finished ? '' : describePace(shown, reading ? null : job, now)
   const stored = mapping.suppress
     ? `${plural(created + updated, 'address', 'addresses')} suppressed`
     : `${plural(created + updated, 'contact')} stored`
@@ -183,7 +179,6 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
       kind: 'alerts',
       id: 'outcome',
       live: !finished,
-      calm: 'You can leave this page. The import continues.',
       alerts: compact([
         fault !== null && { tone: 'bad', title: `Nothing was imported: ${fault}` },
         finished &&
@@ -207,10 +202,12 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
       note: refused > REFUSALS_SHOWN ? `The first ${REFUSALS_SHOWN} rejected records.` : undefined,
       empty: finished ? 'No records were rejected.' : 'No records rejected so far.',
     }),
+    ...compact([job && buildFacts(describeStart(job, now), { id: 'facts', live: !finished })]),
   ]
   return show({
     title: file_name,
     state: importState(shown),
+    lead: job && !finished ? describeRun(job) : undefined,
     back: uploads(team, purposeOf(mapping)),
     // The rejected records are the main thing once it has ended, otherwise the progress is.
     ...(refused === 0 || !finished

@@ -145,6 +145,7 @@ t.test("a page tells why a job can't be stopped", async (t) => {
     const page = `/teams/${team.id}/background-jobs/${id}`
     const shown = await editor.get(page)
     shows(t, shown, reason)
+    t.notMatch(textOf(shown.html), 'Show import', 'the import no longer exists')
     t.notOk(hasStop(shown))
     await editor.post(`${page}/stop`)
     t.match(await backgroundJobById(database, team.id, id), { finished_at: null })
@@ -158,7 +159,14 @@ t.test('an import is called like its file', async (t) => {
     values (${team.id}, ${id}, 'spring.csv', 1200, 'ana@example.com', now(), false, '{}', 'UTF-8')`)
   const path = 'background-jobs'
   shows(t, await editor.get(`/teams/${team.id}/${path}`), 'spring.csv Import contacts · by ana@example.com')
-  shows(t, await editor.get(`/teams/${team.id}/${path}/${id}`), /spring\.csv running .*Job Import contacts /)
+  const shown = await editor.get(`/teams/${team.id}/${path}/${id}`)
+  const page = `/teams/${team.id}/contacts/imports/${id}`
+  t.match(shown, { status: 303, location: page }, 'which also has the result')
+  shows(
+    t,
+    await editor.get(page),
+    /← Import contacts spring\.csv running Workers do this .* you can leave the page\. An import can’t be stopped.* Started by ana@example\.com Started .* ID /,
+  )
   shows(t, await operator.get(`/operator/${path}`), 'spring.csv Import contacts · by ana@example.com')
   shows(t, await operator.get(`/operator/${path}/${id}`), /spring\.csv running .*Job Import contacts /)
 })
