@@ -18,13 +18,18 @@ export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 const tryRow = row({ at: string(), status: number().nullable(), ms: number(), response: string() })
 
 const attemptRow = tryRow.concat(
-  row({ event_id: string(), type: string(), message_status: string().oneOf(WEBHOOK_STATUSES) }),
+  row({
+    message_id: string(),
+    event_id: string(),
+    type: string(),
+    message_status: string().oneOf(WEBHOOK_STATUSES),
+  }),
 )
 export type AttemptRow = InferType<typeof attemptRow>
 
 export const readAttempts = (tx: Tx, teamId: string, endpointId: string, limit: number) =>
   tx.any(sql.type(attemptRow)`
-    select m.event_id, m.type, m.status as message_status, a.occurred_at as at, a.status, a.ms, a.detail as response
+    select m.id as message_id, m.event_id, m.type, m.status as message_status, a.occurred_at as at, a.status, a.ms, a.detail as response
     from (
       select * from webhook_events
       where team_id = ${teamId} and endpoint_id = ${endpointId} and kind = 'attempt'

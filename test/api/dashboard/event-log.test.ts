@@ -1,7 +1,8 @@
 /** The event log, with the recipient of each event and a search for one. */
 import { sql } from 'slonik'
+import { DISABLED } from '../../../db/channels/events/webhooks.sql.ts'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
-import { shows, signedIn } from '../../support/dashboard.ts'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, sendEmail, sendEmails, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { happen } from '../../support/webhooks.ts'
@@ -147,7 +148,70 @@ t.test('only the last attempt of a failed event has the reason for the end', asy
   shows(
     t,
     await stored(503, 500),
-    /Recent attempts .* 503 not retried email\.delivered .* 500 retried later email/,
+    /Recent attempts .* 503 no attempts left email\.delivered .* 500 retried later email/,
   )
   shows(t, await stored(400, 422), /400 rejected by the server .* 422 retried later /)
+  // The same reason as in the lists of events.
+  await stored(503)
+  await database.query(sql.unsafe`
+    insert into webhook_events (team_id, endpoint_id, event_key, message_id, occurred_at, detail, counts, kind)
+    select team_id, endpoint_id, uuid_send(gen_random_uuid()), id, now(), ${DISABLED}, false, 'gave_up'
+    from webhook_messages where endpoint_id = ${endpoint_id}`)
+  for (const page of [path, `${path}/messages`]) shows(t, await viewer.get(page), /503 webhook disabled /)
+})
+
+t.test('the attempts of a webhook have its success rate and response times', async (t) => {
+  const { database } = service
+  const made = await owner.post(at('webhooks'), { url: 'https://example.com/rate', name: 'Rate', types: '*' })
+  const path = made.location ?? ''
+  await delivered('rate@example.org')
+  const endpoint_id = path.split('/').at(-1) ?? ''
+  t.notMatch((await viewer.get(path)).html, 'of the last', 'nothing was attempted')
+  await database.query(sql.unsafe`
+    with message as (select * from webhook_messages where endpoint_id = ${endpoint_id})
+    insert into webhook_events (
+      team_id, endpoint_id, event_key, message_id, occurred_at, status, ms, detail, counts, kind)
+    select team_id, endpoint_id, uuid_send(gen_random_uuid()), id, now() - make_interval(mins => n), code, 1184, '',
+      true, 'attempt'
+    from message, (values (1, 200), (2, 503), (3, 204), (4, 200)) tries (n, code)`)
+  await database.query(sql.unsafe`
+    update webhook_endpoints set last_success_at = '2026-11-30T10:20:30Z' where id = ${endpoint_id}`)
+  shows(
+    t,
+    await viewer.get(path),
+    /Recent attempts 75\.0 % of the last 4 attempts succeeded\. The last success was on 30 Nov 2026, 10:20:30 UTC \. .* 200 in 1,184 ms .* 503 retried later /,
+  )
+})
+
+t.test('the alert of a failing webhook has advice for owners', async (t) => {
+  const { database } = service
+  const made = await owner.post(at('webhooks'), { url: 'https://example.com/down', name: 'Down', types: '*' })
+  const path = made.location ?? ''
+  const endpoint_id = path.split('/').at(-1) ?? ''
+  await database.query(sql.unsafe`
+    update webhook_endpoints set failing_since = now() - interval '1 hour' where id = ${endpoint_id}`)
+  const advice = 'Once it works again, send the failed events again.'
+  shows(t, await owner.get(path), new RegExp(`All attempts have failed since .* ${advice} If no attempt`))
+  const seen = await viewer.get(path)
+  shows(t, seen, /All attempts have failed since \S+ \S+ \S+, \S+ UTC \. If no attempt succeeds by /)
+  t.notMatch(seen.html, advice)
+  const list = `${path}/messages`
+  shows(t, await owner.get(list), /Events sent to Down .* Send events again .* Delivered events are kept/)
+  t.match((await owner.get(list)).html, `action="/dashboard${path}/replay"`)
+  t.notMatch((await viewer.get(list)).html, '/replay"')
+  await owner.press(path, `${path}/disable`)
+  t.notMatch((await owner.get(list)).html, '/replay"', 'nothing can be sent to it')
+})
+
+t.test('in the lists of events, only the status has a color', async (t) => {
+  const { database } = service
+  await database.query(sql.unsafe`
+    with failed as (update webhook_messages set status = 'failed' where team_id = ${team.id} returning *)
+    insert into webhook_events (
+      team_id, endpoint_id, event_key, message_id, occurred_at, status, ms, detail, counts, kind)
+    select team_id, endpoint_id, uuid_send(gen_random_uuid()), id, now(), 503, 50, '', true, 'attempt' from failed`)
+  const { html } = await viewer.get(at('webhooks/events?status=failed'))
+  t.match(html, /<span class="tag bad">failed</)
+  t.match(textOf(html), / failed 503 no attempts left /)
+  t.notMatch(html, /class="tag[^"]*">503/)
 })

@@ -35,18 +35,21 @@ export async function loadAttempted(
 }
 
 /** Why a failed event isn't attempted again. */
-export const ENDS: Readonly<Record<WebhookEnd, string>> = {
+const ENDS: Readonly<Record<WebhookEnd, string>> = {
   disabled: 'webhook disabled',
   gone: 'the server returned 410',
   rejected: 'rejected by the server',
   exhausted: 'no attempts left',
 }
 
+/** Describes why a failed event isn't attempted again. @param outcome of its last attempt. */
+export const describeEnd = (outcome: OutcomeRow | undefined): string =>
+  ENDS[findWebhookEnd(outcome?.status ?? null, outcome?.is_disabled === true)]
+
 /** Describes the next attempt of an event, or the reason for the end of its attempts. */
 function nextWords({ id, status: word }: ListedWebhook, { outcomes, due }: Attempted, now: Date) {
   if (word === 'delivered') return undefined
-  const outcome = outcomes.get(id)
-  if (word === 'failed') return ENDS[findWebhookEnd(outcome?.status ?? null, outcome?.is_disabled === true)]
+  if (word === 'failed') return describeEnd(outcomes.get(id))
   const at = due.get(id)
   return at === undefined || Date.parse(at) <= now.getTime() ? 'due now' : `next ${formatAge(at, now)}`
 }
@@ -54,7 +57,9 @@ function nextWords({ id, status: word }: ListedWebhook, { outcomes, due }: Attem
 function responseCell(each: ListedWebhook, attempted: Attempted, now: Date): Cell {
   const outcome = attempted.outcomes.get(each.id)
   const code: Cell = outcome?.is_attempted ? answerCell(outcome.status) : text('not sent')
-  return { ...code, detail: nextWords(each, attempted, now), usual: each.status === 'delivered' }
+  const [detail, usual] = [nextWords(each, attempted, now), each.status === 'delivered']
+  // The status has the color.
+  return { ...code, tone: undefined, detail, usual }
 }
 
 /** Returns the path of the message or contact of an event. */

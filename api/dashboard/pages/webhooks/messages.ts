@@ -23,7 +23,7 @@ import type { Alert, Moment, Section } from '../../components/section.ts'
 import { webhookSentence } from '../../components/sentence.ts'
 import { findStops, mainReason, stateAlert } from '../../components/timeline.ts'
 import { asActor, auditRead } from '../../server/action.ts'
-import { buildFacts, get, post } from '../../server/builders.ts'
+import { buildFacts, compact, get, post } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { chips, defineChoice, defineFilter, search } from '../../server/filter.ts'
 import { buildList, PLACE_PARAMS, pageById, type RowReader } from '../../server/list.ts'
@@ -32,6 +32,7 @@ import { TEXTS } from '../../texts.ts'
 import { closedContent, whatHappened, whyItWaits } from '../message-sections.ts'
 import { pauseWords, requeuedWords, requeueForms } from '../requeue.ts'
 import { listedCells, loadAttempted, subjectPath } from './listed.ts'
+import { replayForm } from './one.ts'
 import { answerCell, EVERY_TYPE, PATH, shortAnswer, typeOptions } from './parts.ts'
 
 const filter = defineFilter({
@@ -119,7 +120,7 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, deps) => {
     title: `Events sent to ${endpoint.name}`,
     lead: KEPT,
     back: { href: teamPath(team, 'webhooks', endpoint.id), label: endpoint.name },
-    sections: [
+    sections: compact([
       ...filter.shown(request),
       buildList(page, (each) => listedCells(each, attempted, request), {
         fresh: true,
@@ -129,7 +130,8 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, deps) => {
         nothing: 'No event matches.',
         none: 'Nothing has been sent to it yet.',
       }),
-    ],
+      team.role === 'owner' && endpoint.state === 'enabled' && replayForm(request, endpoint),
+    ]),
   })
 })
 

@@ -4,10 +4,15 @@ import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { KEPT_DAYS } from '../../../../db/channels/events/webhooks.sql.ts'
 import { type EndpointRow, secretMark } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND, type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
-import { DISABLE_AFTER_MS, findWebhookEnd } from '../../../../db/messages/webhooks/ends.ts'
-import { type AttemptRow, REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
+import { DISABLE_AFTER_MS } from '../../../../db/messages/webhooks/ends.ts'
+import {
+  type AttemptRow,
+  type OutcomeRow,
+  REPLAYED,
+  readOutcomes,
+} from '../../../../db/messages/webhooks/listing.sql.ts'
 import { plural } from '../../../../db/plural.ts'
-import { type Cell, countdown, dayWords, text, time } from '../../components/cell.ts'
+import { countdown, dayWords, text, time } from '../../components/cell.ts'
 import { percent } from '../../components/percent.ts'
 import type { Actions, Alert, Section } from '../../components/section.ts'
 import { parseZone } from '../../components/zone.ts'
@@ -25,7 +30,7 @@ import {
 import type { PageDeps } from '../../server/deps.ts'
 import { dayLabel } from '../../server/filter.ts'
 import { show, type TeamRequest, teamPath } from '../../server/page.ts'
-import { ENDS } from './listed.ts'
+import { describeEnd } from './listed.ts'
 import {
   answerCell,
   endpointStateCell,
@@ -69,7 +74,7 @@ async function actionsFor(
   }
 }
 
-const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Section =>
+export const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Section =>
   buildForm(teamPath(team, 'webhooks', id, 'replay'), 'Continue', {
     title: 'Send events again',
     note: 'With the same IDs and bodies. Delivered events are kept for 3 days, failed ones for 30.',
@@ -88,28 +93,47 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
     ],
   })
 
-/**
- * Tells if the event of a failed attempt was retried or delivered later. After other responses, a disabled webhook can
- * also be the reason for the end.
- */
-function laterWords({ status, message_status }: AttemptRow, isLast: boolean): string | undefined {
+/** Tells if the event of a failed attempt was retried or delivered later. @param outcome of its last attempt. */
+function laterWords({ status, message_status }: AttemptRow, outcome: OutcomeRow | undefined) {
   if (answerCell(status).tone === 'good') return undefined
-  const end = findWebhookEnd(status, false)
-  const ended = end === 'exhausted' ? 'not retried' : ENDS[end]
-  const failed = isLast ? ended : 'retried later'
+  const failed = outcome ? describeEnd(outcome) : 'retried later'
   return { queued: 'retried later', failed, delivered: 'delivered later' }[message_status]
 }
 
-function attemptsTable({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section {
+/** Describes how reliable the webhook is. The time of the last success is `noteAt`. */
+function successNote(
+  { attempts, last_success_at: last }: ShownEndpoint,
+  now: Date,
+): Pick<Section, 'note' | 'noteAt'> {
+  const good = attempts.filter(({ status }) => answerCell(status).tone === 'good').length
+  const rate = `${percent(good / attempts.length)} of the last ${attempts.length} attempts succeeded.`
+  return {
+    note: compact([attempts.length > 1 && rate, last !== null && 'The last success was on']).join(' '),
+    noteAt: last === null ? undefined : time(last, now),
+  }
+}
+
+async function attemptsTable(
+  { team, now }: TeamRequest,
+  { database }: PageDeps,
+  endpoint: ShownEndpoint,
+): Promise<Section> {
+  const { id, attempts } = endpoint
   const shown = attempts.slice(0, TRIES_SHOWN)
   const isLast = (each: AttemptRow): boolean =>
     shown.find(({ event_id }) => event_id === each.event_id) === each
+  const failed = shown.flatMap(({ message_id, message_status }) =>
+    message_status === 'failed' ? message_id : [],
+  )
+  const outcomes = new Map((await readOutcomes(database, team.id, failed)).map((each) => [each.id, each]))
   return buildTable(
     shown,
     (each) => ({
-      Response: {
+      Outcome: {
         ...answerCell(each.status),
-        detail: laterWords(each, isLast(each)) ?? `${each.ms.toLocaleString('en-US')} ms`,
+        detail:
+          laterWords(each, isLast(each) ? outcomes.get(each.message_id) : undefined) ??
+          `in ${each.ms.toLocaleString('en-US')} ms`,
       },
       Event: text(each.type, {
         href: teamPath(team, 'webhooks', id, 'events', each.event_id),
@@ -119,6 +143,7 @@ function attemptsTable({ team, now }: TeamRequest, { id, attempts }: ShownEndpoi
     }),
     {
       title: 'Recent attempts',
+      ...successNote(endpoint, now),
       main: 'Event',
       wrap: ['Event'],
       id: 'tries',
@@ -129,7 +154,10 @@ function attemptsTable({ team, now }: TeamRequest, { id, attempts }: ShownEndpoi
   )
 }
 
-function troubles({ state, state_reason, failing_since, paused_until, backlog }: ShownEndpoint, now: Date) {
+function troubles(
+  { state, state_reason, failing_since, paused_until, backlog }: ShownEndpoint,
+  { team, now }: TeamRequest,
+) {
   const trouble = (alert: Alert) => buildAlerts([alert], { id: 'troubles', live: true })
   if (state === 'disabled')
     return trouble({
@@ -148,30 +176,20 @@ function troubles({ state, state_reason, failing_since, paused_until, backlog }:
     tone: 'warn',
     title: 'All attempts have failed since',
     at: time(failing_since, now),
-    text: [
-      backlog > 0
-        ? `${many} ${backlog === 1 ? 'waits' : 'wait'} for the next attempt.`
-        : 'No event waits for the next attempt.',
+    text: compact([
+      backlog > 0 && `${many} ${backlog === 1 ? 'waits' : 'wait'} for the next attempt.`,
+      backlog === 0 && team.role === 'owner' && 'Once it works again, send the failed events again.',
       `If no attempt succeeds by ${dayWords(end).replace(' ', '\u00a0')}, the webhook is disabled.`,
-    ].join(' '),
+    ]).join(' '),
   })
 }
 
-function successCell({ attempts }: ShownEndpoint): Cell {
-  const good = attempts.filter(({ status }) => answerCell(status).tone === 'good').length
-  return text(percent(good / attempts.length), {
-    detail: `${good} of the last ${plural(attempts.length, 'attempt')}`,
-  })
-}
-
-const facts = (endpoint: ShownEndpoint, { team, now }: TeamRequest): Section =>
+const facts = (endpoint: ShownEndpoint, { team }: TeamRequest): Section =>
   buildFacts(
     {
-      'Success rate': endpoint.attempts.length > 0 && successCell(endpoint),
       Events: text(typeWords(endpoint.types)),
       Domain: text(endpoint.domain ?? 'any'),
       'Waiting events': text(endpoint.backlog.toLocaleString('en-US')),
-      'Last success': time(endpoint.last_success_at, now),
       ID: text(endpoint.id, { code: true, copy: true }),
     },
     {
@@ -182,7 +200,7 @@ const facts = (endpoint: ShownEndpoint, { team, now }: TeamRequest): Section =>
   )
 
 const page = get('viewer', `${PATH}/:id`, async (request, deps) => {
-  const { team, params, now } = request
+  const { team, params } = request
   const { database } = deps
   const endpoint = await showEndpoint(database, team.id, params.id)
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
@@ -193,9 +211,9 @@ const page = get('viewer', `${PATH}/:id`, async (request, deps) => {
     lead: endpoint.url,
     back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
     actions: await actionsFor(request, deps, endpoint),
-    above: troubles(endpoint, now),
+    above: troubles(endpoint, request),
     sections: compact([
-      attemptsTable(request, endpoint),
+      await attemptsTable(request, deps, endpoint),
       isOwner && endpoint.state === 'enabled' && replayForm(request, endpoint),
       isOwner &&
         buildForm(teamPath(team, 'webhooks', endpoint.id, 'set'), 'Save webhook', {

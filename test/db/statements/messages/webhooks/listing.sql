@@ -15,8 +15,8 @@ where team_id = $1
   and id = $2
 
 -- readAttempts
-select m.event_id, m.type, m.status as message_status, a.occurred_at as at, a.status, a.ms,
-  a.detail as response
+select m.id as message_id, m.event_id, m.type, m.status as message_status, a.occurred_at as at, a.status,
+  a.ms, a.detail as response
 from (
   select *
   from webhook_events
