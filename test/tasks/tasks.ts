@@ -174,7 +174,7 @@ export const TASKS: readonly Task[] = [
     most: 8,
     async walk(hand) {
       const { page, follow, click, type, press } = hand
-      await go(hand, 'People')
+      await go(hand, 'Members')
       await click(opener(hand, 'Invite a colleague'))
       await type(page.getByLabel('Email address'), 'lea@example.org')
       await click(page.locator('.act[open] [value=editor]'))

@@ -35,7 +35,7 @@ const CLI: Section = {
   title: 'With a link from the command line',
   paragraphs: [
     'The operator of this service creates a one-time link with: npm run -s admin -- login YOU@EXAMPLE.COM',
-    'An owner of your team can also invite you on the People page.',
+    'An owner of your team can also invite you on the Members page.',
   ],
 }
 

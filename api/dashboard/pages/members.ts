@@ -75,7 +75,7 @@ const list = get('viewer', '/teams/:team/people', async (request, { database }) 
   const links = await openLinks(database, team.id, now)
   const added = await memberAdditions(database, team.id, ROLES)
   return show({
-    title: 'People',
+    title: 'Members',
     lead: `The members of this team and their roles.${forOthers(team, 'invite and remove members')}`,
     sections: compact([
       sortableTable(
@@ -152,7 +152,7 @@ const page = get('owner', '/teams/:team/people/:id', async (request, { database 
     title: email,
     state: status(role),
     lead: memberLead(member, request),
-    back: { href: here(team), label: 'People' },
+    back: { href: here(team), label: 'Members' },
     actions: {
       forms: compact([
         button(here(team, id, 'link'), 'Create a sign-in link', { tone: 'quiet' }),

@@ -42,7 +42,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly NavItem[] }[] = [
       ['domains', 'Domains', 'globe'],
       ['keys', 'API keys', 'key'],
       ['webhooks', 'Webhooks', 'webhook'],
-      ['people', 'People', 'person'],
+      ['people', 'Members', 'person'],
       ['settings', 'Settings', 'plan'],
       ['integration', 'Integration', 'code'],
       ['integration/log', 'Rejected API calls', 'lines'],

@@ -135,7 +135,7 @@ t.test('invites a member, changes their role and removes them', async (t) => {
   t.equal((await fresh.get(at('contacts'))).status, 303)
 })
 
-t.test('People shows when members were added, whatever their role is now', async (t) => {
+t.test('Members shows when members were added, whatever their role is now', async (t) => {
   const team = await makeTeam(service, { domain: 'added.test' })
   const boss = await signedIn(service, { team: team.id, role: 'owner' })
   const people = `/teams/${team.id}/people`

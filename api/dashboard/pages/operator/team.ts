@@ -78,7 +78,7 @@ const membersTable = async (id: string, { database }: PageDeps, now: Date): Prom
     }),
     {
       title: 'Members',
-      empty: 'No members yet. Invite an owner on the team’s People page.',
+      empty: 'No members yet. Invite an owner on the team’s Members page.',
       start: { href: teamPath({ id }, 'people'), label: 'Invite members' },
     },
   )
