@@ -40,7 +40,7 @@ import { webhookActs } from './pages/webhooks/actions.ts'
 import { webhookListPages } from './pages/webhooks/list.ts'
 import { webhookMessagePages } from './pages/webhooks/messages.ts'
 import { webhookPages } from './pages/webhooks/one.ts'
-import { whatsappPages } from './pages/whatsapp.ts'
+import { loadProblems, whatsappPages } from './pages/whatsapp.ts'
 import { whatsappMessagePages } from './pages/whatsapp-message.ts'
 import { whatsappOptOutPages } from './pages/whatsapp-opt-outs.ts'
 import { whatsappTemplatePages } from './pages/whatsapp-templates.ts'
@@ -49,7 +49,7 @@ import type { Page } from './server/page.ts'
 export const PAGES: readonly Page[] = [
   ...loginPages,
   ...accountPages,
-  ...locatePages,
+  ...locatePages({ whatsapp: loadProblems }),
   ...overviewPages,
   ...emailsPages,
   ...emailsBulkPages,

@@ -41,6 +41,8 @@ function findClearTimes({ columns, rows }: SectionOf<'table'>): number | undefin
 const STATUS_LABEL = /^(Cause|Event|Outcome|State|Status)$/
 /** Growing columns whose values need no label in a card. */
 const CLEAR_LABEL = /^(Last response|Message|Problem|Reason|Recipient|Response|Text|User|Why.*)$/
+/** Columns whose values need no label next to a short name. */
+const BESIDE_NAME = /^(Recipient|Template)$/
 /** Longer text with its label doesn't fit half of a card on a phone. */
 const HALF_CHARACTERS = 22
 /** The space of a Copy button, or of the dot of a status. */
@@ -88,7 +90,8 @@ function findPlaces(section: SectionOf<'table'>, isMainShort: boolean): Place[] 
     if (index === lead) return 'state'
     if (index === clearTimes) return 'last'
     if (!isFree(column, index)) return undefined
-    if (grow && CLEAR_LABEL.test(label)) return isMainShort && label === 'Recipient' ? 'next' : undefined
+    if (isMainShort && BESIDE_NAME.test(label)) return 'next'
+    if (grow && CLEAR_LABEL.test(label)) return undefined
     const fits = (cell: Cell) => isHidden(cell) || label.length + 2 + countCharacters(cell) <= HALF_CHARACTERS
     return column.number || (!wrap && cellsOf[index]?.every(fits)) ? 'half' : undefined
   })
@@ -116,7 +119,7 @@ function listClasses(
   { place, isGap, isWide }: { place: Place; isGap: boolean; isWide: boolean },
 ): string {
   const isStatus = cell.tone !== undefined && STATUS_LABEL.test(label)
-  const isClear = isStatus || main || (grow && CLEAR_LABEL.test(label)) || isWidget(cell)
+  const isClear = isStatus || main || place === 'next' || (grow && CLEAR_LABEL.test(label)) || isWidget(cell)
   const isLast = cell.iso !== undefined && place === 'last'
   const looks = [
     cell.number && 'number',

@@ -4,15 +4,15 @@ import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
-import { LANGUAGES, writePost } from '../../docs/samples.ts'
+import { writePost } from '../../docs/samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
-import { type Cell, headed, text } from '../components/cell.ts'
+import { type Cell, headed, status, text } from '../components/cell.ts'
 import type { Link, Section } from '../components/section.ts'
 import { buildTable, compact, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
-import { addressWith, wordParam } from '../server/list.ts'
 import { type PageTeam, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { setUpSteps } from './first-steps.ts'
+import { type Language, languageLinks, readLanguage } from './request-language.ts'
 import { testEmailForm, testEmailPages } from './test-email.ts'
 import { isSendable, sampleRequest } from './whatsapp-templates.ts'
 
@@ -27,8 +27,6 @@ export const integrationTabs = (team: PageTeam, current: keyof typeof TABS): Sec
     current: path === current,
   })),
 })
-
-type Language = (typeof LANGUAGES)[number]
 
 const DOCUMENTATION: Link = { href: '/docs', label: 'API documentation', outside: true }
 
@@ -112,7 +110,8 @@ const testRecipients = (
     all,
     ({ to, becomes, ends, shown, others }) => [
       [called, complete(to)],
-      ['Last status', text(ends, { detail: shown && `shown as ${shown}` })],
+      // Without a color, because nothing has happened.
+      ['Status', status(ends, { tone: 'plain', detail: shown && `(shown as ${shown})` })],
       [
         'What happens',
         text(`${headed(becomes)}.`, {
@@ -129,18 +128,8 @@ const ANY_DOMAIN = 'Any domain works, not only example.com.'
 const TEST =
   'Nothing is delivered. The part before the @, or the last four digits of a number, determines the result.'
 
-const languageChips = (request: TeamRequest, current: Language): Section => ({
-  kind: 'chips',
-  chips: LANGUAGES.map((language) => ({
-    href: addressWith(request, { language: language === 'curl' ? undefined : language }),
-    label: language,
-    current: language === current,
-  })),
-})
-
 const page = get('viewer', '/teams/:team/integration', async (request, deps) => {
-  const { team, query } = request
-  const language = wordParam(query, 'language', LANGUAGES) ?? 'curl'
+  const { team } = request
   return show({
     title: 'Integration',
     lead: `The API is at ${request.home.origin}/v1. Calls need an API key of this team.`,
@@ -149,9 +138,9 @@ const page = get('viewer', '/teams/:team/integration', async (request, deps) => 
       ...(await testEmailForm(request, deps.database)),
       integrationTabs(team, ''),
       ...(await lacking(request, deps)),
-      languageChips(request, language),
+      { kind: 'chips', chips: languageLinks(request) },
       settings(request),
-      ...(await examples(request, deps, language)),
+      ...(await examples(request, deps, readLanguage(request))),
     ],
   })
 })

@@ -4,6 +4,7 @@ import type { TeamRow } from '../../../db/accounts/teams/teams.sql.ts'
 import { type ContactRow, contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
 import { searchContacts } from '../../../db/audience/contacts/search.ts'
+import type { ChannelName } from '../../../db/channels/list.ts'
 import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
 import { lastResponses } from '../../../db/messages/emails/events.sql.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
@@ -13,7 +14,7 @@ import type { Searched } from '../../../db/postgres/search-parts.ts'
 import { parseAddress } from '../../../db/validation/address.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { responseCell } from '../components/bounces.ts'
-import { status, text, time } from '../components/cell.ts'
+import { type Cell, status, text, time } from '../components/cell.ts'
 import { findName } from '../components/names.ts'
 import type { PageLink, Section } from '../components/section.ts'
 import { buildTable, compact } from '../server/builders.ts'
@@ -172,30 +173,49 @@ async function contactsFor(asked: TeamSearch): Promise<Section> {
   )
 }
 
-async function messagesFor(asked: TeamSearch): Promise<Section[]> {
+/** Loads why messages failed, by their IDs. */
+type LoadProblems = (
+  asked: Pick<TeamSearch, 'team'>,
+  deps: PageDeps,
+  sent: SentBy['sent'],
+) => Promise<ReadonlyMap<string, string>>
+
+/** Channels whose problems a search shows. */
+export type ProblemLoaders = Readonly<Partial<Record<ChannelName, LoadProblems>>>
+
+async function messagesFor(asked: TeamSearch, loaders: ProblemLoaders): Promise<Section[]> {
   const { team, deps } = asked
   const number = numberIn(asked.typed)
   if (number === null) return []
   const found = await sentToNumbers(deps.database, team.id, [number], SHOWN_OF_EACH_KIND)
-  return Promise.all(found.map((sent) => messagesTable(asked, sent)))
+  return Promise.all(found.map((sent) => messagesTable(asked, sent, loaders)))
 }
 
-async function messagesTable(asked: TeamSearch, { channel, sent }: SentBy): Promise<Section> {
+async function messagesTable(
+  asked: TeamSearch,
+  { channel, sent }: SentBy,
+  loaders: ProblemLoaders,
+): Promise<Section> {
   const { team, request, deps } = asked
   const { title, path, noun } = channel
   const templates = sent.flatMap(({ template_id: word }) => (word ? [{ team_id: team.id, word }] : []))
   const names = await namesOfThings(deps.database, templates)
+  const templateCell = (id: string | null): Cell => {
+    const template = names.get(thingKey(team.id, id ?? ''))
+    return text(template?.name ?? 'deleted', { href: template && thingPath(team, template) })
+  }
+  const problems = (await loaders[channel.name]?.(asked, deps, sent)) ?? new Map<string, string>()
   return buildTable(
     sent,
     (row) => ({
       Status: listedState(row, request.now),
       To: text(row.recipient, { href: teamPath(team, path, row.id) }),
-      Template:
-        templates.length > 0 && text(names.get(thingKey(team.id, row.template_id ?? ''))?.name ?? 'deleted'),
+      Template: templates.length > 0 && templateCell(row.template_id),
+      Problem: problems.size > 0 && { text: problems.get(row.id) ?? '' },
       Accepted: time(row.created_at, request.now),
     }),
     {
-      ...{ title, main: 'To', grow: ['To', 'Template'] },
+      ...{ title, main: 'To', grow: ['To', problems.size > 0 ? 'Problem' : 'Template'] },
       next: further(asked, { path, title: `${noun}s`, least: 1 }, { rows: sent, reached: null }),
       empty: '',
     },
@@ -229,11 +249,11 @@ export const hasRows = (section: Section): boolean => section.kind === 'table' &
  * Searches a team, results first. Kinds without results are left out if their search was complete, as are emails in a
  * search for a phone number.
  */
-export async function foundIn(asked: TeamSearch): Promise<Section[]> {
+export async function foundIn(asked: TeamSearch, loaders: ProblemLoaders): Promise<Section[]> {
   const all = compact<Section>([
     await contactsFor(asked),
     !isPhone(asked.typed) && (await emailsFor(asked)),
-    await messagesFor(asked),
+    await messagesFor(asked, loaders),
     await thingsFor(asked),
   ])
   return [...all.filter(hasRows), ...all.filter((section) => !hasRows(section) && section.note)]

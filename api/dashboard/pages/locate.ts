@@ -19,7 +19,7 @@ import { idParam, queryParam } from '../server/list.ts'
 import { type OwnRequest, redirect, show, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { elsewhere } from './locate-elsewhere.ts'
-import { foundIn, hasRows, SHOWN_OF_EACH_KIND } from './locate-in-team.ts'
+import { foundIn, hasRows, type ProblemLoaders, SHOWN_OF_EACH_KIND } from './locate-in-team.ts'
 
 const MAX_FOUND = 50
 
@@ -86,32 +86,33 @@ const SEARCHED = buildFacts({
   'Other IDs': text('Request ID, ID of the provider, or Message-ID'),
 })
 
-const locate = get('person', '/find', async (request, deps) => {
-  const { query, person } = request
-  const typed = queryParam(query, 'q') ?? queryParam(query, 'id')
-  if (typed === undefined) return show({ title: 'Search', lead: FIELD, sections: [SEARCHED] })
-  const teams = person.operator ? null : person.memberships.map(({ team_id }) => team_id)
-  const named = await messagesWithId(deps.database, typed, { teams, limit: MAX_FOUND })
-  const [first, ...others] = named
-  if (first && others.length === 0) return redirect(pathTo(first))
-  const team = query.has('id') ? null : await findTeam(request, deps)
-  const found = compact([
-    named.length > 0 && (await choice(named, deps)),
-    team && (await foundIn({ team, typed, request, deps })),
-  ])
-  const beyond = query.has('id') ? null : await elsewhere({ typed, here: team?.id ?? null, request, deps })
-  const teamsFound = query.has('id') ? null : await teamsFor(typed, request, deps)
-  const teamTable = teamsFound && hasRows(teamsFound) ? teamsFound : null
-  const sections = compact<Section>([...found, teamTable, beyond?.section])
-  const where = team ? ` in ${team.name}` : ''
-  const nothing = query.has('id')
-    ? `No message that you can see has the ID ${typed}.`
-    : `Nothing${where} matches${found.length > 0 ? ' so far' : ''}.`
-  return show({
-    title: `Search: ${typed}`,
-    lead: writeLead(where, compact([...found, teamTable]).some(hasRows), beyond?.words ?? '', nothing),
-    sections: sections.length > 0 ? sections : [{ kind: 'text', paragraphs: [WAYS] }],
-  })
-})
-
-export const locatePages = [locate]
+/** @param loaders of the problems of messages, by channel. */
+export const locatePages = (loaders: ProblemLoaders) => [
+  get('person', '/find', async (request, deps) => {
+    const { query, person } = request
+    const typed = queryParam(query, 'q') ?? queryParam(query, 'id')
+    if (typed === undefined) return show({ title: 'Search', lead: FIELD, sections: [SEARCHED] })
+    const teams = person.operator ? null : person.memberships.map(({ team_id }) => team_id)
+    const named = await messagesWithId(deps.database, typed, { teams, limit: MAX_FOUND })
+    const [first, ...others] = named
+    if (first && others.length === 0) return redirect(pathTo(first))
+    const team = query.has('id') ? null : await findTeam(request, deps)
+    const found = compact([
+      named.length > 0 && (await choice(named, deps)),
+      team && (await foundIn({ team, typed, request, deps }, loaders)),
+    ])
+    const beyond = query.has('id') ? null : await elsewhere({ typed, here: team?.id ?? null, request, deps })
+    const teamsFound = query.has('id') ? null : await teamsFor(typed, request, deps)
+    const teamTable = teamsFound && hasRows(teamsFound) ? teamsFound : null
+    const sections = compact<Section>([...found, teamTable, beyond?.section])
+    const where = team ? ` in ${team.name}` : ''
+    const nothing = query.has('id')
+      ? `No message that you can see has the ID ${typed}.`
+      : `Nothing${where} matches${found.length > 0 ? ' so far' : ''}.`
+    return show({
+      title: `Search: ${typed}`,
+      lead: writeLead(where, compact([...found, teamTable]).some(hasRows), beyond?.words ?? '', nothing),
+      sections: sections.length > 0 ? sections : [{ kind: 'text', paragraphs: [WAYS] }],
+    })
+  }),
+]

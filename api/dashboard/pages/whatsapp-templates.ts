@@ -36,6 +36,7 @@ import {
 import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
 import { sortableTable } from '../server/sort.ts'
 import { TEXTS } from '../texts.ts'
+import { languageLinks, readLanguage } from './request-language.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
 
@@ -144,7 +145,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
 })
 
 const SENDABLE: Readonly<Record<TemplateState, string>> = {
-  approved: 'It can be sent. The example request has its ID.',
+  approved: 'It can be sent.',
   pending: 'Meta hasn’t approved it yet, so it can’t be sent.',
   rejected: 'Meta rejected it, so it can’t be sent.',
   paused: 'Meta has paused it, so it can’t be sent.',
@@ -165,7 +166,8 @@ export function sampleRequest({ id, slots }: Sendable, language: Parameters<type
   return writePost(language, '/v1/whatsapp/messages', { template_id: id, to: ['+15555550101'], parameters })
 }
 
-const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { database }) => {
+const template = get('viewer', `${PATH}/:id`, async (request, { database }) => {
+  const { team, params, now } = request
   const found = (await whatsappTemplatesOfTeam(database, team.id)).find(({ id }) => id === params.id)
   if (!found) throw new RequestError('not_found', TEXTS.noTemplate)
   return show({
@@ -193,12 +195,15 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
       ...bubbleSection(found.definition, 'Message with sample values'),
       ...textFacts(found.definition),
       ...compact<Section>([
-        isSendable(found) && {
-          kind: 'code',
-          title: 'Example request',
-          code: sampleRequest(found, 'curl'),
-          next: { href: teamPath(team, 'integration'), label: 'Other languages' },
-        },
+        isSendable(found) && [
+          {
+            kind: 'tabs',
+            id: 'request',
+            title: 'Example request',
+            links: languageLinks(request, '#request'),
+          },
+          { kind: 'code', code: sampleRequest(found, readLanguage(request)) },
+        ],
       ]),
       {
         kind: 'code',

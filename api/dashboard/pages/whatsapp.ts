@@ -29,7 +29,7 @@ import { defaultNumberAlert } from './whatsapp-default-number.ts'
 const STATUSES_SHOWN = [SCHEDULED_STATUS, 'queued', 'sent', 'delivered', 'read', 'failed'] as const
 
 const filter = defineFilter(
-  { q: search('Search', { placeholder: 'Number, or any ID' }), status: chips(STATUSES_SHOWN) },
+  { q: search('Search', { placeholder: 'Number or ID' }), status: chips(STATUSES_SHOWN) },
   {
     recipient: search('Number', { placeholder: '+15551234567' }),
     id: search('ID', { placeholder: 'Any ID or idempotency key' }),
@@ -59,7 +59,7 @@ function parseMessageFilter({ query, cookies }: TeamRequest): MessageFilter {
 }
 
 /** Returns why messages failed, by their IDs. */
-async function loadProblems(
+export async function loadProblems(
   { team }: { team: { id: string } },
   { database }: Pick<PageDeps, 'database'>,
   rows: readonly { id: string; status: string }[],
@@ -100,20 +100,18 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
         page,
         ({ id, template_id, ...message }) => ({
           Status: listedState(message, now, ends.get(id)),
-          To: text(message.recipient, {
-            href: fromList(request, teamPath(team, 'whatsapp', id)),
-            detail: problems.get(id),
-          }),
+          To: text(message.recipient, { href: fromList(request, teamPath(team, 'whatsapp', id)) }),
           Template: text(names.get(template_id) ?? 'deleted', {
             href: names.has(template_id) ? teamPath(team, 'whatsapp-templates', template_id) : undefined,
           }),
+          Problem: problems.size > 0 && { text: problems.get(id) ?? '' },
           Country: hasCountries && text(message.country),
           Accepted: time(message.created_at, now),
         }),
         {
           fresh: true,
           main: 'To',
-          ...(problems.size > 0 ? { wrap: ['To'] } : { grow: ['To', 'Template'] }),
+          grow: ['To', problems.size > 0 ? 'Problem' : 'Template'],
           filtered: filter.set(query).size > 0 || !page.first,
           nothing: 'No message matches.',
           none: 'No messages yet. Send the first one with the API.',

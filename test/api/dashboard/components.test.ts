@@ -267,6 +267,19 @@ t.test('only growing values of a clear kind have no label in a card', (t) => {
   const why = 'Why it wasn’t sent'
   const cells = { Name: text('Ana'), [why]: text('Had left the topic') }
   t.strictSame(placesOf([cells], { main: 'Name', grow: [why] }), [['main self', 'wide self']])
+  const sent = (Problem: string) => ({
+    To: text('+15555550101'),
+    Template: text('order'),
+    Problem: text(Problem),
+  })
+  t.strictSame(
+    placesOf([sent('No reason given'), sent('')], { main: 'To', grow: ['Problem'] }),
+    [
+      ['main self', 'self next', 'wide self'],
+      ['main self', 'self next', 'wide self none'],
+    ],
+    'a template is next to a short name',
+  )
   t.end()
 })
 

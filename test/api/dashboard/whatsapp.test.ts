@@ -72,7 +72,7 @@ t.test('requeues a rejected message only by force, and audits that', async (t) =
   const [, second] = await rowsOf(service, team.id)
   const id = second?.id ?? ''
   await setFailed(service, id)
-  shows(t, await viewer.get(`${path}?status=failed`), /failed \+15555550102 No reason given/)
+  shows(t, await viewer.get(`${path}?status=failed`), /failed \+15555550102 order_ready No reason given/)
   shows(t, await editor.get(`${path}/${id}`), 'Send again')
   t.notMatch((await viewer.get(`${path}/${id}`)).html, /Send again/)
   t.equal((await editor.post(`${path}/${id}/requeue`)).status, 409, 'not without the word')
@@ -93,6 +93,13 @@ t.test('shows templates with state, slots and JSON', async (t) => {
     shown,
     new RegExp(`Example request curl .*/v1/whatsapp/messages.*"template_id": ?"${template.id}".*"body:1"`),
   )
+  const python = await viewer.get(`${list}/${template.id}?language=Python`)
+  shows(
+    t,
+    python,
+    new RegExp(`Example request curl Node\\.js Python .*requests?.*"template_id": "${template.id}"`),
+  )
+  t.match(python.html, /<a href="[^"]*#request" aria-current="page">Python</)
   shows(t, shown, /Order A-17 Hello Ana, your order is ready tomorrow\. Heliograph demo Thanks See it/)
   const definition = JSON.stringify({ ...DEMO_TEMPLATE, name: 'second' })
   const added = await editor.post(list, { definition })
@@ -150,7 +157,11 @@ t.test('a failed message leads to what helps against its cause', async (t) => {
     /Find the contact<\/a>[\s\S]*<summary[^>]*aria-label="More actions"[\s\S]*<button class="quiet"[^>]*>Send again</,
     'repeating is in the menu',
   )
-  shows(t, await viewer.get(`${path}?status=failed`), /failed \+\d+ The number may not be on WhatsApp/)
+  shows(
+    t,
+    await viewer.get(`${path}?status=failed`),
+    /failed \+\d+ order_ready The number may not be on WhatsApp/,
+  )
   t.strictSame(await acts('132000'), ['Open the template'])
   t.match((await editor.get(`${path}/${id}`)).html, `/whatsapp-templates/${template.id}"`)
   t.strictSame(await acts('131050'), ['Show opt-outs'])
