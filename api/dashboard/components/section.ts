@@ -140,12 +140,22 @@ export type Check = Loose<{
   tone: 'good' | 'warn' | 'bad' | 'plain'
   cell?: Cell
 }>
-/** A DNS record to publish. `missing` is the end of the value that isn't in DNS yet. */
+/**
+ * A DNS record to publish. `missing` is the end of the value that isn't in DNS yet. `short` is the start of a long
+ * value, which is collapsed.
+ */
 export type DnsRecord = Loose<{
   title: string
   state: Cell
   detail: string
-  lines: readonly Loose<{ label: string; value: string; missing?: string; copied?: string; tip?: string }>[]
+  lines: readonly Loose<{
+    label: string
+    value: string
+    short?: string
+    missing?: string
+    copied?: string
+    tip?: string
+  }>[]
 }>
 export type BarTone = Tone | 'worse'
 type Bar = { x: number; y: number; width: number; height: number; tone: BarTone }

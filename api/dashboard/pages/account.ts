@@ -9,7 +9,7 @@ import { RequestError } from '../../../db/errors.ts'
 import { plural } from '../../../db/plural.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { browserName } from '../components/browser-name.ts'
-import { type Cell, status, text, time } from '../components/cell.ts'
+import { type Cell, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { buildTable, button, buttonCell, compact, get, post } from '../server/builders.ts'
 import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
@@ -47,13 +47,13 @@ function sessionsTable(
   return buildTable(
     sessions,
     (session) => ({
-      Browser: text(browserName(session.user_agent) || null, { tip: session.user_agent || undefined }),
+      Browser: text(browserName(session.user_agent) || null, {
+        tip: session.user_agent || undefined,
+        detail: session.id === person.session_id ? 'this browser' : undefined,
+      }),
       // The exact time tells sessions of one browser apart.
-      'Signed in': { ...time(session.created_at, now), short: undefined },
-      'Last used':
-        session.id === person.session_id
-          ? status('active', { text: 'this one' })
-          : time(session.seen_at, now),
+      'Signed in': { ...time(session.created_at, now), age: undefined, short: undefined },
+      'Last used': session.id === person.session_id ? text('now') : time(session.seen_at, now),
       '': sessions.length > 1 && endCell(session),
     }),
     {

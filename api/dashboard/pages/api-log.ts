@@ -9,7 +9,7 @@ import {
 import type { Code } from '../../../db/errors.ts'
 import { STATUS } from '../../http/errors.ts'
 import { type Cell, text, time } from '../components/cell.ts'
-import { buildTable, get } from '../server/builders.ts'
+import { buildTable, compact, get } from '../server/builders.ts'
 import { type PageTeam, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
 
@@ -48,8 +48,7 @@ export function rejectedTable(
   return buildTable(
     calls,
     ({ created_at, method, route, code, message, key_prefix, http_request_id }) => ({
-      Status: text(statusOf(code)?.toString() ?? null),
-      Problem: text(message, { detail: `${code} · ${method} ${route}` }),
+      Problem: text(message, { detail: `${compact([statusOf(code), code]).join(' ')} · ${method} ${route}` }),
       Key: keys !== undefined && keyCell(key_prefix, keys, team),
       'Fix in': isAnyFixedHere && fixCell(code, team),
       // Shows the last characters, because IDs of the same minute have the same start.

@@ -27,6 +27,16 @@ export type DnsLine = Pick<RecordCheck, 'type' | 'name' | 'value' | 'required'> 
 
 const joined = (published: readonly string[]): string => published.slice(0, MAX_PUBLISHED_SHOWN).join(' · ')
 
+/** A longer value to copy is collapsed. */
+const LONG_CHARACTERS = 80
+const START_CHARACTERS = 40
+
+/** Returns the start of a long value, without the start of a key, because keys only differ later. */
+function findStart(value: string): string | undefined {
+  if (value.length <= LONG_CHARACTERS) return undefined
+  return `${value.slice(0, START_CHARACTERS).replace(/(?<=[\s=;])[^\s=;]+$/, '')}…`
+}
+
 /** Builds a record with values to copy, and the published value if it differs. */
 function recordShown(
   { type, name, value, state, required, published = [] }: DnsLine,
@@ -55,7 +65,7 @@ function recordShown(
     lines: compact<DnsRecord['lines'][number]>([
       { label: 'host', value: host, copied: host, tip: name },
       missing === ''
-        ? { label: 'value', value: shown, copied: shown }
+        ? { label: 'value', value: shown, short: findStart(shown), copied: shown }
         : { label: 'value', value: present, missing, copied: value },
       instead && { label: 'in DNS', value: instead },
     ]),

@@ -20,7 +20,9 @@ const describeRights = ({ role }: Token): string =>
 
 function describeNone({ team }: TeamRequest, hadSome: boolean): string {
   if (hadSome) return 'No active session tokens.'
-  return `${team.member ? 'You have' : 'The team has'} no session tokens.`
+  return team.member
+    ? 'You have no session tokens. Create one to try a request as yourself.'
+    : 'The team has no session tokens.'
 }
 
 function tokensTable(request: TeamRequest, tokens: readonly Token[], empty: string): Section {

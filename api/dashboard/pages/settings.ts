@@ -60,13 +60,16 @@ async function settingsForm({ team }: TeamRequest, chosen: SuppressTransactional
   return buildForm(teamPath(team, 'settings'), 'Save the settings', { title: 'Team', fields })
 }
 
-async function noticesSection({ team }: TeamRequest, { database, from }: PageDeps): Promise<Section> {
+async function noticesSection({ team, person }: TeamRequest, { database, from }: PageDeps): Promise<Section> {
   const owners = (await membersOfTeam(database, team.id)).filter(({ role }) => role === 'owner')
   return buildFacts(
     {
       'Sent to':
         from === null
-          ? status('no one', { tone: 'warn', detail: 'Notices are off. Ask your operator to turn them on.' })
+          ? status('no one', {
+              tone: 'warn',
+              detail: `Notices are off. ${person.operator ? 'Set DASHBOARD_FROM' : 'Ask your operator'} to turn them on.`,
+            })
           : text(owners.map(({ email }) => email).join(', ') || 'no one, because this team has no owner'),
       About: text(
         'Automatically disabled webhooks, automatically paused broadcasts, missing DKIM records, high bounce and complaint rates, and template categories changed by Meta',

@@ -73,10 +73,8 @@ const createReader =
 
 const MAX_COUNTED = 10_000
 
-const addressCount = (count: number): string => plural(count, 'address', 'addresses')
-
 const countWords = (count: number): string =>
-  count > MAX_COUNTED ? `More than ${addressCount(MAX_COUNTED)}.` : `${addressCount(count)}.`
+  `${Math.min(count, MAX_COUNTED).toLocaleString('en-US')}${count > MAX_COUNTED ? '+' : ''}`
 
 async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<Section | false> {
   const { team, query } = request
@@ -114,7 +112,8 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
   const isShown = (response: string) => set.has('response') || meaningIn(response) === ''
   return show({
     title: 'Suppressions',
-    lead: `${countWords(count)} Broadcasts don’t go to a suppressed address. ${STOPPED[stops]}`,
+    state: { text: countWords(count) },
+    lead: `Broadcasts don’t go to a suppressed address. ${STOPPED[stops]}`,
     actions: {
       links: compact([
         edits && { href: teamPath(team, 'suppressions', 'import'), label: 'Import' },

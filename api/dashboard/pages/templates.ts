@@ -59,10 +59,14 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
             frame: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
           },
           [`Emails, ${USAGE_DAYS} days`]: usage.get(id)?.count,
-          'Last used': usage.get(id)?.last,
-          Changed: time(updated_at, now),
+          Used: usage.get(id)?.last,
+          Edited: time(updated_at, now),
         }),
-        { sort: 'Name', empty: 'No templates yet. Create one, then send it by its ID.' },
+        {
+          sort: 'Name',
+          former: { 'Last used': 'Used', Changed: 'Edited' },
+          empty: 'No templates yet. Create one, then send it by its ID.',
+        },
       ),
       team.role !== 'viewer' &&
         buildForm(teamPath(team, 'templates'), 'Create template', {

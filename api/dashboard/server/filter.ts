@@ -178,7 +178,10 @@ export function defineFilter<P extends FilterParts, F extends FilterParts = Reco
     fields: filterFields(near, request, choices),
     further: further && filterFields(further, request, choices),
     more,
-    reset: set(request.query).size > 0 ? { href: request.path, label: 'Clear' } : null,
+    // Chips have one for all values.
+    reset: [...set(request.query).keys()].some((name) => !parts[name]?.words)
+      ? { href: request.path, label: 'Clear' }
+      : null,
   })
 
   return {

@@ -27,13 +27,17 @@ function compareCells(one: Cell | undefined, other: Cell | undefined, isDown: bo
   return isDown ? -order : order
 }
 
+/** The labels of renamed columns, by their former ones in old links. */
+type Former = Readonly<Record<string, string>>
+
 /** Makes each heading of a table a link that sorts it, and sorts it as the address or `initial` says. */
-export function sortable(request: PageRequest, table: Table, initial = ''): Table {
+export function sortable(request: PageRequest, table: Table, initial = '', former: Former = {}): Table {
   const { columns, rows } = table
   if (rows.length < 2 || rows.length > MAX_SORTED) return table
   const asked = request.query.get('sort') ?? initial
   const isDown = asked.startsWith('-')
-  const label = isDown ? asked.slice(1) : asked
+  const named = isDown ? asked.slice(1) : asked
+  const label = Object.hasOwn(former, named) ? former[named] : named
   const at = columns.findIndex((column) => column.label !== '' && column.label === label)
   const linked = columns.map((column, index): Column => {
     const isPlain = rows.every(({ cells: { [index]: cell } }) => !cell?.button && !cell?.copy && !cell?.frame)
@@ -55,5 +59,5 @@ export const sortableTable = <R, L extends string>(
   request: PageRequest,
   rows: readonly R[],
   shown: RowCells<R, L>,
-  { sort, ...options }: RowOptions<R, L> & { sort?: NoInfer<L> },
-) => sortable(request, buildTable(rows, shown, options), sort)
+  { sort, former, ...options }: RowOptions<R, L> & { sort?: NoInfer<L>; former?: Former },
+) => sortable(request, buildTable(rows, shown, options), sort, former)

@@ -58,6 +58,18 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
     ),
   )
   shows(t, added, /CNAME · recommended host bounces\.mail Copy host value bounces\.example\.com Copy value/)
+  const collapsed = `<details><summary><code>v=DKIM1; k=rsa; p=…</code></summary><code>`.replaceAll(
+    '=',
+    '&#x3D;',
+  )
+  const shown = added.html.split(collapsed)[1]?.split('</details>') ?? []
+  t.equal(textOf(shown[0] ?? '').replaceAll(' ', ''), record.replaceAll(' ', ''), 'the whole value in it')
+  t.ok(
+    shown[1]?.startsWith(
+      `<button type="button" class="small quiet" data-copy-text="${record.replaceAll('=', '&#x3D;')}"`,
+    ),
+  )
+  t.notMatch(added.html.split('<summary><code>').length, 3, 'shorter values are not collapsed')
   dns.set(name, [record.slice(0, 200)])
   const differs = await viewer.get(at('domains/mail.example.net?again=yes'))
   shows(t, differs, `different TXT · needed · cut short: 200 of ${record.length} characters`)

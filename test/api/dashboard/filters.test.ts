@@ -110,6 +110,17 @@ t.test('an unknown value of a choice is named once, with a link to all rows', as
   t.match(html, /name="kind"[^>]*><option value="" selected>Choose a value<\/option>/, 'no kind looks chosen')
 })
 
+t.test('a filter with only a chip is cleared by its chip', async (t) => {
+  const clear = /<a [^>]*>Clear</
+  for (const path of ['emails?status=queued', 'contacts?status=bounced', 'whatsapp?status=failed']) {
+    const { html } = await owner.get(at(path))
+    t.notMatch(html, clear, path)
+    t.match(html, new RegExp(`href="/dashboard${at(path.split('?')[0] ?? '')}">All`), path)
+  }
+  for (const path of ['emails?status=queued&tag=kept', 'contacts?q=ana', 'emails?kind=all'])
+    t.match((await owner.get(at(path))).html, clear, path)
+})
+
 t.test("rejects a key's invalid last day and keeps its checkboxes", async (t) => {
   for (const expires of ['+275760-09-13', '9999-12-31', 'tomorrow', '2026-02-30']) {
     const sent = { name: 'shop', scopes: ['contacts:read'], expires }

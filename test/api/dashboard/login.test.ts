@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { linkFor } from '../../../db/accounts/members/members.ts'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
-import { shows, signedIn, visitor } from '../../support/dashboard.ts'
+import { shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { jobsOf } from '../../support/rows.ts'
 import { byCli, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -109,6 +109,7 @@ t.test('ends one other session of the same user', async (t) => {
   t.equal(others.length, 1, 'not its own')
   const { html } = await ana.get('/account')
   t.match(html.match(/<button class="small quiet">End session/g), { length: 2 })
+  t.match(textOf(html).match(/ this browser \d+ \w+ \d+, [\d:]+ UTC now /g), { length: 1 }, 'its own')
   const stranger = await signedIn(service, { team: team.id, role: 'owner' })
   t.equal((await stranger.post(first)).status, 404)
   t.equal((await ana.post('/account/sessions/x/end')).status, 404)

@@ -75,6 +75,7 @@ t.test('settings explain a choice first, and refer to the operator', async (t) =
   shows(t, await viewer.get(`/teams/${team.id}`), / Plan Pro\. Resets /)
   t.notMatch(page.html, 'DASHBOARD_FROM')
   const operator = await signedIn(service, { operator: true })
+  shows(t, await operator.get(at('settings')), 'Notices are off. Set DASHBOARD_FROM to turn them on.')
   shows(t, await operator.get(`/operator/teams/${team.id}`), / Plan Pro\. This period: /)
 })
 

@@ -15,7 +15,7 @@ t.test('shows the responses of the last 20 rejected calls', async (t) => {
   const refused = await call('POST', '/v1/emails', { key: team.key, body })
   t.equal(refused.status, 422)
   const shown = await page()
-  shows(t, shown, /422 from must be at .* from_domain_not_verified · POST \/v1\/emails .* Domains /)
+  shows(t, shown, / from must be at .* 422 from_domain_not_verified · POST \/v1\/emails .* Domains /)
   t.ok(shown.html.includes(team.key.slice(0, 10)))
   t.notMatch(shown.html, 'private words')
   t.notMatch(shown.html, team.key)
@@ -23,7 +23,7 @@ t.test('shows the responses of the last 20 rejected calls', async (t) => {
   for (let calls = 0; calls < 25; calls++)
     await call('GET', `/v1/contacts/number${calls}@example.org`, { key: team.key })
   const { html } = await page()
-  t.equal(textOf(html).match(/ 404 \S[^·]* contact_not_found · /g)?.length, 20)
+  t.equal(textOf(html).match(/ \S[^·]* 404 contact_not_found · /g)?.length, 20)
   t.notMatch(textOf(html), 'Fix in', 'only if a page can fix one of them')
   t.match(textOf(html), '/v1/contacts/:email')
 })
@@ -41,8 +41,8 @@ t.test("a row shows the message and the request ID's end", async (t) => {
   const wrapped = (row.match(/<td[\s\S]*?<\/td>/g) ?? []).filter((cell) =>
     /^<td class="[^"]*\bwrap\b/.test(cell),
   )
-  t.ok(wrapped.map(textOf).includes(`${message} from_domain_not_verified · POST /v1/emails`))
-  t.match(textOf(row), /^422 /)
+  t.ok(wrapped.map(textOf).includes(`${message} 422 from_domain_not_verified · POST /v1/emails`))
+  t.ok(textOf(row).startsWith(message))
   t.match(textOf(row), `…${id.slice(-8)}`)
   t.notMatch(textOf(row), id)
 })
@@ -65,7 +65,7 @@ t.test("a key's page has its own rejected calls", async (t) => {
   t.match((await page()).html, new RegExp(`href="/dashboard${path}">Web shop\\s*</a>`))
   const { html } = await owner.get(path)
   t.equal(html.match(/<tr data|<tr>/g)?.length, 2, 'the head and one call')
-  shows(t, { html }, /403 .* insufficient_scope · POST \/v1\/emails/)
+  shows(t, { html }, / 403 insufficient_scope · POST \/v1\/emails/)
 })
 
 t.test('keys show when and by whom they were created', async (t) => {

@@ -99,7 +99,11 @@ t.test('the page only suggests creating a token to members', async (t) => {
   shows(t, page, 'The team has no session tokens.')
   t.notMatch(page.html, /create (one|a session token)/i)
   const own = await (await member(team, 'viewer')).get(pageOf(team))
-  shows(t, own, /Create a session token .*You have no session tokens\./)
+  shows(
+    t,
+    own,
+    /Create a session token .*You have no session tokens\. Create one to try a request as yourself\./,
+  )
 })
 
 t.test('a token is shown once and valid for 30 days', async (t) => {

@@ -118,14 +118,14 @@ t.test('counts suppressions up to a limit', async (t) => {
       select ${other.id}, n || '@counted.test', n || '@counted.test', ${cause},
         case when ${cause}::text is not null then now() end, now()
       from generate_series(${first}::int, ${last}::int) n`)
-  shows(t, await reader.get(path), /Suppressions 0 addresses\./)
+  shows(t, await reader.get(path), /Suppressions 0 Broadcasts /)
   await add(1, 1, 'complaint')
   await add(2, 2, null)
-  shows(t, await reader.get(path), /Suppressions 1 address\./)
+  shows(t, await reader.get(path), /Suppressions 1 Broadcasts /)
   await add(3, 10_001, 'manual')
-  shows(t, await reader.get(`${path}?email=3%40`), /Suppressions 10,000 addresses\./)
+  shows(t, await reader.get(`${path}?email=3%40`), /Suppressions 10,000 Broadcasts /)
   await add(10_002, 10_002, 'manual')
-  shows(t, await reader.get(path), /Suppressions More than 10,000 addresses\./)
+  shows(t, await reader.get(path), /Suppressions 10,000\+ Broadcasts /)
 })
 
 t.test('finds suppressions by part of the address', async (t) => {

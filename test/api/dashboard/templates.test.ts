@@ -71,6 +71,17 @@ t.test('sends only use a draft after it is published', async (t) => {
   const names = pictures.map(([, , name]) => name)
   t.strictSame(names, ['Offer', 'Welcome'], 'one in each row, by name')
   t.match(templates.html, /aria-sort="ascending"><a href="[^"]*templates\?sort&#x3D;-Name">Name/)
+  for (const [former, label] of [
+    ['Last used', 'Used'],
+    ['Changed', 'Edited'],
+  ] as const) {
+    const sorted = await viewer.get(at(`templates?${new URLSearchParams({ sort: `-${former}` })}`))
+    t.match(
+      sorted.html,
+      new RegExp(`aria-sort="descending"><a href="[^"]*sort&#x3D;${label}">${label}<`),
+      former,
+    )
+  }
   const [, source = ''] = pictures[0] ?? []
   t.equal(framedIn(await viewer.get(source.replaceAll('&#x3D;', '='))), '<p>Dear [name]</p>')
   t.equal((await viewer.get(`${path}/changes`)).status, 404)

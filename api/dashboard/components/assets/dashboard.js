@@ -10,7 +10,7 @@ const QUIET_MS = 400
 const byId = (id) => document.getElementById(id)
 const make = (tag, more) => Object.assign(document.createElement(tag), more)
 const zoned = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
-const clock = (at) => at.toLocaleTimeString('en-GB', { timeZoneName: 'short' })
+const clock = (at) => at.toLocaleTimeString('en-GB', { timeStyle: 'long' })
 /** From the next page on, the server uses this time zone (server/guard.ts has the name of the cookie). */
 const [mark, secure] = location.protocol === 'https:' ? ['__Host-', '; Secure'] : ['', '']
 const { timeZone } = zoned.resolvedOptions()
