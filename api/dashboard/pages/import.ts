@@ -39,7 +39,7 @@ const NOTES: Readonly<Record<Purpose, string>> = {
 }
 
 function importState({ draft, fault, reading, done, records }: ImportRow): Cell {
-  if (draft) return status('not started', { text: 'not started, open to continue' })
+  if (draft) return status('not started')
   if (fault !== null) return status('failed')
   return reading || done < records ? status('running', { tone: 'busy' }) : status('done', { tone: 'good' })
 }
@@ -73,7 +73,7 @@ const form = (purpose: Purpose): TeamPage =>
           (one) => ({
             File: text(one.file_name, {
               href: teamPath(team, 'contacts', 'imports', one.id),
-              detail: `by ${one.created_by}`,
+              detail: `${one.draft ? 'open to continue · ' : ''}by ${one.created_by}`,
             }),
             Status: importState(one),
             Done: text(doneWords(one)),

@@ -37,6 +37,11 @@ t.test('imports valid records, and returns the others with reasons', async (t) =
   await startWorker(t, service)
   await until('it is done', async () => (await editor.get(progress)).html.includes('1,010 of 1,010'))
   shows(t, await editor.get(progress), /people\.csv done .*1,000 contacts stored/)
+  shows(
+    t,
+    await editor.get(progress),
+    new RegExp(`Started by ${editor.email} Started .* Ended .* Took .* ID ${id}`),
+  )
   const file = await editor.get(`${progress}/refused.csv`)
   t.match(file.headers.get('content-disposition'), 'attachment')
   const refused = file.html.trim().split('\r\n')
@@ -62,7 +67,7 @@ t.test('lists imports of one purpose despite many newer others', async (t) => {
       mapping || '{"suppress": {"as": "bounced", "detail": ""}}', encoding
     from contact_imports i, unnest(${ids}) new (id) where i.id = ${draft.split('/').at(-1) ?? ''}`)
   const list = await editor.get(importPath)
-  shows(t, list, new RegExp(`older\\.csv by ${editor.email} not started, open to continue 0 of 1 just now`))
+  shows(t, list, new RegExp(`older\\.csv open to continue · by ${editor.email} not started 0 of 1 just now`))
   t.notMatch(list.html, 'newer.csv')
   const others = await editor.get(`/teams/${team.id}/suppressions/import`)
   shows(t, others, 'newer.csv')
