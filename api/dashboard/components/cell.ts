@@ -81,11 +81,12 @@ export function formatAge(iso: string, now: Date): string {
   return seconds > 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`
 }
 
-/** Formats the time until a moment, to the second: `4 min 12 s`. */
+/** Formats the time until a moment, to the second: `4 min 12 s`, on one line. */
 export function timeLeft(iso: string, now: Date): string {
   const seconds = Math.max(0, Math.ceil((Date.parse(iso) - now.getTime()) / 1_000))
   if (seconds >= 3_600) return duration(seconds)
-  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  const words = seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  return words.replaceAll(' ', '\u00a0')
 }
 
 export const countdown = (iso: string, now: Date): string => `in ${timeLeft(iso, now)}`
@@ -124,7 +125,7 @@ export const time = (iso: string | null, now: Date, never = 'never'): Cell =>
 export const NO_ACTIVITY = 'No known activity in this team.'
 
 export const lastActive = (at: string | null, now: Date): Cell =>
-  at === null ? { text: 'not known', tip: NO_ACTIVITY } : time(at, now)
+  at === null ? { text: 'no known activity', tip: NO_ACTIVITY } : time(at, now)
 
 /** Builds a cell with plain text, or a dash if it is empty. */
 export const text = (value: string | null, more: Partial<Cell> = {}): Cell => ({

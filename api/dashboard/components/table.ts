@@ -1,5 +1,5 @@
 /** Prepares tables and cells for views: CSS classes, tooltips, accessible names of buttons, and line breaks. Pure. */
-import type { Cell } from './cell.ts'
+import { type Cell, NO_ACTIVITY } from './cell.ts'
 import type { Column, SectionOf } from './section.ts'
 
 /** A longer value can be cut in a row. */
@@ -8,10 +8,16 @@ const LONG_CELL_CHARACTERS = 20
 const LONG_AMONG_MANY = 8
 const MANY_COLUMNS = 6
 
-/** Splits a text where a line can break: after the dots of an address or the dashes of an ID, but not in a decimal. */
-export function withBreaks(words: string): string[] {
-  return words.split(/(?<=[@._/-])(?<!\d\.(?=\d))(?=[^@._/\s-])/)
-}
+/** A word of a sentence that may not fit on a line, alone in its group. */
+const LONG_WORD = /(\S{17,})/
+/** Where it can break: after the dots of an address or the dashes of an ID, but not in a decimal. */
+const BREAK = /(?<=[@._/-])(?<!\d\.(?=\d))(?=[^@._/-])/
+
+/** Splits a text where a line can break in a word: any single one, and the long ones of a sentence. */
+export const withBreaks = (words: string): string[] =>
+  (words.includes(' ') ? words.split(LONG_WORD) : ['', words])
+    .flatMap((part, index) => (index % 2 === 1 ? part.split(BREAK) : part))
+    .filter((part) => part !== '')
 
 /** Prepares a cell outside a table. @param of the object of its button. */
 export const cellReady = (cell: Cell, of?: string) => {
@@ -38,11 +44,13 @@ function findClearTimes({ columns, rows }: SectionOf<'table'>): number | undefin
 }
 
 /** Columns that tell how the row is. A card needs no label for that. */
-const STATUS_LABEL = /^(Cause|Event|Outcome|State|Status)$/
+const STATUS_LABEL = /^(Cause|Event|Outcome|Sending|State|Status)$/
 /** Growing columns whose values need no label in a card. */
 const CLEAR_LABEL = /^(Last response|Message|Problem|Reason|Recipient|Response|Text|User|Why.*)$/
 /** Columns whose values need no label next to a short name. */
 const BESIDE_NAME = /^(Recipient|Template)$/
+/** A column that can wrap next to the time of a card, without a label. Others that wrap are long. */
+const ACTOR_LABEL = 'By'
 /** Longer text with its label doesn't fit half of a card on a phone. */
 const HALF_CHARACTERS = 22
 /** The space of a Copy button, or of the dot of a status. */
@@ -83,7 +91,9 @@ function findPlaces(section: SectionOf<'table'>, isMainShort: boolean): Place[] 
   )
   const lead =
     status < 0 && clearTimes !== undefined
-      ? columns.findIndex((column, index) => !column.wrap && isFree(column, index))
+      ? columns.findIndex(
+          (column, index) => (!column.wrap || column.label === ACTOR_LABEL) && isFree(column, index),
+        )
       : status
   return columns.map((column, index) => {
     const { label, grow, wrap } = column
@@ -119,8 +129,14 @@ function listClasses(
   { place, isGap, isWide }: { place: Place; isGap: boolean; isWide: boolean },
 ): string {
   const isStatus = cell.tone !== undefined && STATUS_LABEL.test(label)
-  const isClear = isStatus || main || place === 'next' || (grow && CLEAR_LABEL.test(label)) || isWidget(cell)
-  const isLast = cell.iso !== undefined && place === 'last'
+  const isClear =
+    isStatus ||
+    main ||
+    place === 'next' ||
+    (label === ACTOR_LABEL && place === 'state') ||
+    (grow && CLEAR_LABEL.test(label)) ||
+    isWidget(cell)
+  const isLast = place === 'last' && (cell.iso !== undefined || cell.tip === NO_ACTIVITY)
   const looks = [
     cell.number && 'number',
     main && 'main',
@@ -171,7 +187,7 @@ export function tableReady(section: SectionOf<'table'>) {
         // In a card, these values wrap. Other growing columns are cut.
         const wraps =
           column.wrap || (cell.text.length > long && (!column.grow || index === columns.length - 1))
-        const isCut = !isShort(cell) && (cell.tip !== undefined || (!column.wrap && words.length > long))
+        const isCut = !isShort(cell) && !column.wrap && words.length > long
         return {
           ...cell,
           ordinary: isOrdinary(cell),
@@ -181,7 +197,7 @@ export function tableReady(section: SectionOf<'table'>) {
           parts: wraps ? withBreaks(cell.text) : undefined,
           detailed: withBreaks(cell.detail ?? ''),
           label: cards && !look.includes('self') && column.label,
-          whole: isCut && words,
+          whole: (isCut || cell.tip !== undefined) && words,
         }
       }),
     }

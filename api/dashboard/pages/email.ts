@@ -52,7 +52,7 @@ const buildContent = ({ email, state, sent }: EmailState, request: TeamRequest<'
   })
 type EmailState = Awaited<ReturnType<typeof emailAndState>>
 
-/** Builds the right column: the most important facts, and its IDs collapsed. */
+/** Builds the right column: who it is from and to, which is at the top on phones, other facts, and its IDs collapsed. */
 function facts({ email, request: { team, now } }: EmailView, contacts: Contacts, template: Cell | null) {
   const [only = '', ...others] = everyone(email)
   const known = contacts.get(recipientIdentity(only))
@@ -61,18 +61,20 @@ function facts({ email, request: { team, now } }: EmailView, contacts: Contacts,
     others.length > 0 || address === undefined || address === ERASED
       ? {}
       : { href: teamPath(team, 'contacts', address), detail: known ? undefined : 'not a contact' }
-  const own = {
+  const parties = {
     From: text(email.from_address),
     To: text(email.to_emails.join(', '), toOne),
     Cc: email.cc_emails && text(email.cc_emails.join(', ')),
     Bcc: email.bcc_emails && text(email.bcc_emails.join(', ')),
     'Reply to': email.reply_to !== '' && text(email.reply_to),
+  }
+  const own = {
     ...messageTimes(email, now),
     Template: template,
     Tags: email.tags.length > 0 && text(email.tags.join(', ')),
     Size: text(email.size_kb < 1 ? byteWords(Math.round(email.size_kb * 1024)) : `${email.size_kb} kB`),
   }
-  return [buildFacts(own, { id: 'facts' }), buildIds(email)]
+  return [buildFacts(parties, { id: 'first' }), buildFacts(own, { id: 'facts' }), buildIds(email)]
 }
 
 type Contacts = ReadonlyMap<string, RecipientContact>

@@ -62,18 +62,20 @@ function pricingText({ category, type, billable }: NonNullable<ShownMessage['pri
   return [category, type, charge].filter((part) => part !== null).join(', ')
 }
 
-/** Builds the right column: facts, and the IDs collapsed. */
+/** Builds the right column: what it is, which is at the top on phones, other facts, and the IDs collapsed. */
 function facts(row: ShownMessage, template: Template | undefined, { team, now }: TeamRequest): Section[] {
   const words = template ? `${template.name} (${template.language})` : 'deleted'
-  const own = {
+  const first = {
     To: text(row.to, { copy: true }),
-    'WhatsApp ID': row.wa_id !== null && text(row.wa_id, { copy: true }),
     Country: row.country !== null && text(row.country),
     Template: text(words, { href: template && teamPath(team, 'whatsapp-templates', template.id) }),
+  }
+  const own = {
+    'WhatsApp ID': row.wa_id !== null && text(row.wa_id, { copy: true }),
     Pricing: row.pricing !== null && text(pricingText(row.pricing)),
     ...messageTimes(row, now),
   }
-  return [buildFacts(own, { id: 'facts' }), buildIds(row)]
+  return [buildFacts(first, { id: 'first' }), buildFacts(own, { id: 'facts' }), buildIds(row)]
 }
 
 type Help = { link: Link | null; title: string; text: string }

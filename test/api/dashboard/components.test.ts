@@ -1,7 +1,15 @@
 /** Components of pages: charts, browsers, DNS records, tables and sentences. */
 
 import { browserName } from '../../../api/dashboard/components/browser-name.ts'
-import { type Cell, number, status, text, time } from '../../../api/dashboard/components/cell.ts'
+import {
+  type Cell,
+  lastActive,
+  number,
+  status,
+  text,
+  time,
+  timeLeft,
+} from '../../../api/dashboard/components/cell.ts'
 import { figureSections } from '../../../api/dashboard/components/chart.ts'
 import { cutValue, differenceWords, hostIn } from '../../../api/dashboard/components/dns.ts'
 import { keepPercents } from '../../../api/dashboard/components/percent.ts'
@@ -45,7 +53,18 @@ t.test('the y-axis has round values', (t) => {
 
 t.test('a line can break in an address, not in a decimal', (t) => {
   t.equal(keepPercents('0.31 % of 7 emails, limit 10 %'), '0.31\u00a0% of 7 emails, limit 10\u00a0%')
-  t.strictSame(withBreaks('38.2 % opened by ana@example.com'), ['38.2 % opened by ana@', 'example.', 'com'])
+  t.strictSame(withBreaks('38.2 % opened by anna@books.example.com, or not'), [
+    '38.2 % opened by ',
+    'anna@',
+    'books.',
+    'example.',
+    'com,',
+    ' or not',
+  ])
+  t.strictSame(withBreaks('about-38.25-percent'), ['about-', '38.25-', 'percent'])
+  const short = 'About ana@example.com, 5.1.1'
+  t.strictSame(withBreaks(short), [short], 'not in a word of at most 16 characters')
+  t.strictSame(withBreaks('ana@example.com'), ['ana@', 'example.', 'com'], 'unless it is the only one')
   t.end()
 })
 
@@ -255,6 +274,42 @@ t.test('a value has the same place in the cards of all rows', (t) => {
     ['main wide self', 'state Why', 'self last'],
     ['main wide self', 'state gap Why', 'self last'],
   ])
+  t.end()
+})
+
+t.test('an actor that wraps is next to the time in a card', (t) => {
+  const row = {
+    When: time(NOW.toISOString(), NOW),
+    Action: text('Added a topic'),
+    By: text('ana@example.com'),
+  }
+  const roles = { main: 'Action', wrap: ['Action', 'By', 'About'] }
+  t.strictSame(placesOf([{ ...row, About: text('News') }], roles), [
+    ['self last', 'main wrap self', 'wrap self state', 'wrap About'],
+  ])
+  t.end()
+})
+
+t.test('members without known activity have it in the place of the time', (t) => {
+  const row = (at: string | null) => ({
+    Member: text('a@example.com'),
+    Role: text('owner'),
+    'Last active': lastActive(at, NOW),
+  })
+  const place = ['main wide self', 'state Role', 'self last']
+  t.strictSame(placesOf([row(NOW.toISOString()), row(null)]), [place, place])
+  t.end()
+})
+
+t.test('the state of sending is below the name in a card, without a label', (t) => {
+  const row = { Number: text('acme'), Sending: status('paused'), Quality: status('high') }
+  t.strictSame(placesOf([row]), [['main wide self', 'self state', 'half Quality']])
+  t.end()
+})
+
+t.test('the time left is on one line', (t) => {
+  const until = (seconds: number) => timeLeft(new Date(NOW.getTime() + seconds * 1_000).toISOString(), NOW)
+  t.strictSame([until(12), until(520), until(7_200)], ['12\u00a0s', '8\u00a0min\u00a040\u00a0s', '2 hours'])
   t.end()
 })
 

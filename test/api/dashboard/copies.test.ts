@@ -48,7 +48,7 @@ t.test('only the raw view of the content shows bcc', async (t) => {
   const id = await send({ ...COPIES, text: 'Hello', headers: { 'X-Order': '17' } })
   const open = async (view: string) => {
     const { html } = await viewer.get(`${list}/${id}?view=${view}`)
-    return textOf(html.slice(html.indexOf('>Content<'), html.indexOf('id="facts"')))
+    return textOf(html.slice(html.indexOf('>Content<'), html.indexOf('id="first"')))
   }
   t.notMatch(framedIn(await viewer.get(`${list}/${id}/preview`)), /quiet|zoe/)
   for (const view of ['text', 'html', 'headers']) t.notMatch(await open(view), /quiet\.example/)

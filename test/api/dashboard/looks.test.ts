@@ -345,6 +345,10 @@ async function looks(browser: Browser): Promise<void> {
         box('#editor').width > 1.2 * box('iframe').width && style('[name=html]').whiteSpace === 'pre-wrap'
       390 ${contact}: properties before the messages
         box('form.rows').bottom <= box('.columns > div').top
+      390 emails/${lived.bounced}: who it is from and to above what happened
+        box('#first').top > box('#lead').bottom && box('#first').bottom <= box('#timeline').top
+      390 whatsapp/${lived.message}: who it is to above what happened
+        box('#first').top > box('#lead').bottom && box('#first').bottom <= box('#timeline').top
       390 audit: the action before its object
         box('td.main').bottom <= box('td.wrap:not(.main)').top + 2
       390 keys/${key}: buttons below the title and the menu beside it

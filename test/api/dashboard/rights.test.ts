@@ -93,7 +93,7 @@ t.test("a member without a current session isn't shown as invited", async (t) =>
   shows(t, await owner.get(page), /idle@bank3\.test viewer Last active /)
   now = new Date(now.getTime() + 12 * 3_600_000 + 1)
   const again = await signedIn(service, { team: team.id, role: 'owner' })
-  await isUnknown(again, 'not known')
+  await isUnknown(again, 'no known activity')
 })
 
 t.test("an owner's links can't open other teams of the user", async (t) => {
