@@ -183,6 +183,16 @@ export type ReportRow = InferType<typeof reportRow>
 const reportColumns = sql.fragment`
   id, provider, event_key, received_at, state, reason, octet_length(body) as bytes`
 
+const providerRow = row({ id: string(), provider: string() })
+
+/** Returns the providers of the reports that still exist. */
+export async function providersOfReports(tx: Tx, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await tx.any(sql.type(providerRow)`
+    select id, provider from reports where id = any(${sql.array(ids, 'uuid')})`)
+  return new Map(rows.map(({ id, provider }) => [id, provider]))
+}
+
 export const reportsByState = (
   tx: Tx,
   { state, limit }: { state?: ReportState | undefined; limit: number },

@@ -7,9 +7,11 @@ import { membersOfTeam } from '../../../../db/accounts/members/people.sql.ts'
 import { namesOfTeams, teamsAfter } from '../../../../db/accounts/teams/directory.sql.ts'
 import { type NamedThing, namesOfThings, thingKey } from '../../../../db/accounts/teams/search-index.sql.ts'
 import { QUEUES } from '../../../../db/delivery/queues.ts'
+import { providersOfReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import { invalidField } from '../../../../db/errors.ts'
 import { fill } from '../../../../db/fill.ts'
 import { scheduledStarts } from '../../../../db/messages/broadcasts/scheduled-starts.sql.ts'
+import type { Tx } from '../../../../db/postgres/pool.ts'
 import { searchParts } from '../../../../db/postgres/search-parts.ts'
 import { parseAddress } from '../../../../db/validation/address.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
@@ -32,6 +34,7 @@ import { buildList, pageById, type RowReader, readBy } from '../../server/list.t
 import { type PageRequest, show, teamPath } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { thingPath } from '../search-results.ts'
+import { providerName, reportPath } from './report-reasons.ts'
 
 /** Returns the broadcast in an entry about a start. */
 const toStart = ({ id, team_id, action, detail }: AuditRow) =>
@@ -70,7 +73,7 @@ async function teamsMeant(words: string, { database }: PageDeps): Promise<string
 /** Returns the key for looking up an object. For an address it is the identity. */
 const toLookupKey = (text: string): string => parseAddress(text)?.identity ?? text
 
-/** Returns the operator's page for an entry without a team, if there is one. */
+/** Returns the operator's page for an entry without a team, if there is one, except a report. */
 function operatorPath({ action, subject }: AuditRow): string | undefined {
   if (action.startsWith('queue.') && QUEUES.some((queue) => queue === subject))
     return `/operator/queues/${subject}`
@@ -92,14 +95,11 @@ const withLabel =
       return { rows: matches.slice(0, limit), reached: last }
     })
 
-/** Builds the cell with the action and who did it. Its tooltip also has the code that the CLI uses. */
+/** Builds the cell with the action. Its tooltip also has the code that the CLI uses. */
 function actionCell(entry: AuditRow, starts: ReadonlyMap<string, boolean>): Cell {
-  const { action, actor } = entry
+  const { action } = entry
   const words = entryLabel(entry, starts.get(entry.id))
-  const detail = `by ${actor === CLI ? 'the ' : ''}${actorName(actor)}`
-  return words === action
-    ? text(action, { code: true, detail })
-    : text(words, { tip: `${words} (${action})`, detail })
+  return words === action ? text(action, { code: true }) : text(words, { tip: `${words} (${action})` })
 }
 
 function momentCell(at: string, now: Date): Cell {
@@ -107,9 +107,25 @@ function momentCell(at: string, now: Date): Cell {
   return { text: words, iso }
 }
 
+/** The names of objects in entries, and the providers of reports by their IDs. */
+type Names = { things: ReadonlyMap<string, NamedThing>; reports: ReadonlyMap<string, string> }
+
+async function loadNames(tx: Tx, rows: readonly AuditRow[]): Promise<Names> {
+  const things = rows.flatMap(({ team_id, subject, detail }) =>
+    team_id === null ? [] : [toLookupKey(subject), detail].map((word) => ({ team_id, word })),
+  )
+  const reports = rows.flatMap(({ action, subject }) =>
+    action.startsWith('report.') && isUuid(subject) ? subject : [],
+  )
+  return { things: await namesOfThings(tx, things), reports: await providersOfReports(tx, reports) }
+}
+
 /** Builds the cell with the object of an entry, linked if it has a page. */
-function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>): Cell {
+function subjectCell(entry: AuditRow, { things: names, reports }: Names): Cell {
   const { team_id, subject, detail } = entry
+  const provider = reports.get(subject)
+  if (provider !== undefined)
+    return text(`Report from ${providerName(provider)}`, { href: reportPath(subject), tip: subject })
   const bySubject = names.get(thingKey(team_id ?? '', toLookupKey(subject)))
   const byDetail = names.get(thingKey(team_id ?? '', detail))
   const named = bySubject ?? byDetail
@@ -163,10 +179,7 @@ async function auditView(
   const page = await pageById(request, await createReader(request, deps, only))
   const ids = only === null ? page.rows.flatMap(({ team_id }) => team_id ?? []) : []
   const teamNames = await namesOfTeams(database, [...new Set(ids)])
-  const things = page.rows.flatMap(({ team_id, subject, detail }) =>
-    team_id === null ? [] : [toLookupKey(subject), detail].map((word) => ({ team_id, word })),
-  )
-  const names = await namesOfThings(database, things)
+  const names = await loadNames(database, page.rows)
   const starts = await scheduledStarts(database, page.rows.flatMap(toStart))
   return {
     title: 'Audit log',
@@ -179,12 +192,13 @@ async function auditView(
         (entry) => ({
           When: momentCell(entry.created_at, now),
           Action: actionCell(entry, starts),
+          By: text(actorName(entry.actor)),
           About: subjectCell(entry, names),
           Team: only === null && teamCell(entry, teamNames),
         }),
         {
           main: 'Action',
-          wrap: ['Action', 'About', 'Team'],
+          wrap: ['Action', 'By', 'About', 'Team'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',

@@ -11,6 +11,9 @@ const NAMES = new Map([
 /** Returns the name of a provider, or its ID if it is unknown. */
 export const providerName = (provider: string): string => NAMES.get(provider) ?? provider
 
+export const REPORTS_PATH = '/operator/reports'
+export const reportPath = (id: string): string => `${REPORTS_PATH}/${id}`
+
 type Cause = {
   /** The stored reason. */
   reason: string

@@ -32,9 +32,15 @@ import { defineChoice, defineFilter, search } from '../../server/filter.ts'
 import { addressWith, idParam, pageById, queryParam } from '../../server/list.ts'
 import { type PersonRequest, redirect, show } from '../../server/page.ts'
 import { summarizeReport } from './report-content.ts'
-import { providerName, reasonWords, remedyFor, storedReason } from './report-reasons.ts'
+import {
+  REPORTS_PATH as PATH,
+  providerName,
+  reasonWords,
+  remedyFor,
+  reportPath,
+  storedReason,
+} from './report-reasons.ts'
 
-const PATH = '/operator/reports'
 /** Maximum length of a body shown. The CLI prints all of it. */
 const RAW_CHARACTERS_SHOWN = 20_000
 
@@ -141,7 +147,7 @@ function reportColumns({ id, received_at, provider, reason, bytes }: ReportRow, 
   const name = providerName(provider)
   return {
     Report: text(summary ?? name, {
-      href: `${PATH}/${id}`,
+      href: reportPath(id),
       detail: summary === null ? byteWords(bytes) : name,
     }),
     Reason: text(reasonWords(reason)),

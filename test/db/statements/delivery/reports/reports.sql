@@ -164,6 +164,11 @@ where id = any($2::uuid[])
   and state = 'pending'
 order by id
 
+-- providersOfReports
+select id, provider
+from reports
+where id = any($1::uuid[])
+
 -- reopenReport
 update reports
 set state = 'pending', reason = null, retry_until = to_timestamp($1)
