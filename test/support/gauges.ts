@@ -1,4 +1,5 @@
 /** The gauges of an idle process. */
+import { VERSION } from '../../db/process/version.ts'
 import { type Gauges, STORED_GAUGES } from '../../db/stats/fleet/fleet.sql.ts'
 
 export const idleGauges = (): Gauges => ({
@@ -6,6 +7,6 @@ export const idleGauges = (): Gauges => ({
     (typeof STORED_GAUGES)[number],
     number
   >),
-  version: '0.0.0',
+  version: VERSION,
   node: 'v24.0.0',
 })

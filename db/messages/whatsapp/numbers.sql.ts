@@ -97,13 +97,16 @@ const useOfSenderRow = row({
   paused_until: string().nullable(),
   pause_reason: string().nullable(),
   attempted_at: string().nullable(),
+  /** How many teams have it. Those without a number use the default one. */
+  teams: number(),
 })
 
-/** Returns by name when each number last sent a message or tried to, and its pauses. Includes the default one. */
+/** Returns by name when each number last sent a message or tried to, its pauses and its teams. Includes the default one. */
 export async function numberSends(tx: Tx) {
   const rows = await tx.any(sql.type(useOfSenderRow)`
     select n.name, n.paused_at, s.pause_reason, s.refilled_at as attempted_at,
-      case when s.paused_until > (select service_time()) then s.paused_until end as paused_until
+      case when s.paused_until > (select service_time()) then s.paused_until end as paused_until,
+      (select count(*) from teams t where t.whatsapp_number = n.name) as teams
     from whatsapp_numbers n left join senders s on s.key = 'whatsapp:' || n.phone_number_id`)
   return new Map(rows.map((row) => [row.name, row]))
 }

@@ -42,13 +42,13 @@ t.test('adds a number after a check with Meta', async (t) => {
   shows(
     t,
     await operator.get(PATH),
-    /acme \+1 555-555-0901 active none yet high 1,000 a day complete checked just now/,
+    /acme \+1 555-555-0901 active 0 none yet high 1,000 a day complete checked just now/,
   )
   const page = await operator.get(`${PATH}/acme`)
   shows(t, page, /\/hooks\/whatsapp\/acme .*Verify token [0-9a-f]{32}/)
   shows(t, page, /acme active .*Waiting messages 0 Last attempt none yet/)
   shows(t, page, /Fields of the webhook messages message_template_status_update /)
-  t.match(page.html, /<a href="[^"]*\/operator\/teams">Assign to a team/, 'the next step')
+  t.match(page.html, /<a href="[^"]*\/operator\/teams">No team uses it/, 'the next step')
   t.notMatch(page.html, /EAA-token|secret-of-acme/)
   for (const path of [PATH, `${PATH}/acme`])
     t.match((await operator.get(path)).html, 'id="updates"', `${path} is updated`)
@@ -151,10 +151,14 @@ t.test('checks numbers hourly, and lists them as senders', async (t) => {
   shows(
     t,
     await operator.get('/operator/health'),
-    /acme \+1 555-555-0901 paused automatically, \d+ min \d+ s left .* low 1,000 a day complete checked /,
+    /acme \+1 555-555-0901 paused automatically, \d+ min \d+ s left 0 .* low 1,000 a day complete checked /,
   )
   const paused = await operator.get(`${PATH}/acme`)
-  shows(t, paused, /acme paused .*The number is paused automatically for another \d+ min \d+ s\. 131048 /)
+  shows(
+    t,
+    paused,
+    /acme paused .*The number is paused automatically for another \d+ min \d+ s\. 131048\. Waiting: 1 WhatsApp message of 1 team\. Show senders /,
+  )
   t.match(paused.html, /<button class="quiet">Resume number/, 'it is attempted anyway')
   const unknown = { quality: qualityCell('BLUE').text, limit: limitCell('TIER_NEW').text }
   t.strictSame(unknown, { quality: 'BLUE', limit: 'TIER_NEW' }, 'as Meta names them')
@@ -172,5 +176,9 @@ t.test('checks numbers hourly, and lists them as senders', async (t) => {
   await checkWhatsappNumbers({ ...service.deps, graphApi: sandbox.url, notices })
   t.match(textOf((await operator.get(`${PATH}/acme`)).html), /Meta rejects the access token/)
   t.equal((await operator.post(`${PATH}/acme/remove`)).status, 303)
-  shows(t, await operator.get(PATH), /Default ID 1 no worker .* – – in the workers’ settings not checked/)
+  shows(
+    t,
+    await operator.get(PATH),
+    /Default ID 1 no worker all others .* – – in the workers’ settings not checked/,
+  )
 })

@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { string } from 'yup'
+import { waitingWords } from '../../../api/dashboard/pages/operator/queue-cells.ts'
 import { QUEUES } from '../../../db/delivery/queues.ts'
 import { row } from '../../../db/postgres/rows.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
@@ -81,7 +82,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   await database.query(sql.unsafe`
     update pgboss.job set start_after = now() + interval '59 minutes 30 seconds' where name = 'deliver-email'`)
   const calm = await operator.get('/operator')
-  shows(t, calm, /Emails 1 deferred 0 .*Waiting to go out 1 1 deferred /)
+  shows(t, calm, /Emails 1 deferred 0 .*Waiting to go out 1 deferred /)
   t.notMatch(calm.html, 'class="tag warn">1<')
   await pauseSender(database, { key: 'smtp:mail.example.test:587', ceiling: 100 }, 600, '421 4.7.0 Later')
   // A slow machine may have lost sight of the worker.
@@ -97,6 +98,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
     /Waiting by team Team First one due Waiting .* in 59 minutes 1 Why jobs are deferred .* No attempt yet 1 – in 59 minutes/,
   )
   t.match(ofQueue.html, `href="/dashboard/operator/teams/${waiting.id}"`)
+  shows(t, ofQueue, /Waiting 1 deferred Oldest due .* Workers 1 .*No failed jobs\. Workers w1 \(process 1\)/)
   const health = await operator.get('/operator/health')
   shows(t, health, /Email smtp:mail\.example\.test:587 paused: 421 4\.7\.0 Later/)
   const queue = await operator.get('/operator/queues/deliver-email')
@@ -135,6 +137,15 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })
 
+t.test('deferred jobs are counted unless all are deferred', (t) => {
+  const words = (ready: number, deferred: number) => waitingWords({ ready, deferred }, null)
+  t.strictSame(
+    [words(1, 2), words(0, 2), words(0, 1), words(1, 0)],
+    ['2 deferred', 'all deferred', 'deferred', ''],
+  )
+  t.end()
+})
+
 t.test("the operator's answer counts everything that stops messages, and nothing else", async (t) => {
   const worker = { id: uuidv7(), kind: 'worker', host: 'w2', pid: 2 } as const
   const life = { ...worker, queues: [], senders: {}, completed: {} }
@@ -168,14 +179,54 @@ t.test("the operator's answer counts everything that stops messages, and nothing
   await makeNumber(service, number)
   await pauseSender(database, { key: 'whatsapp:902', ceiling: 80 }, 600, '131048')
   await answers(/going out\? yes, but 1 risk .*the number unused .* No team uses the number\./)
+  const pages = ['/operator', '/operator/health', '/operator/numbers/unused']
+  const judged = async (words: string) => {
+    for (const path of pages) {
+      const { html } = await operator.get(path)
+      const alert = html.split('<li class="').find((part) => part.includes('131048'))
+      t.match(alert, /^warn"/, path)
+      t.match(alert, `131048. ${words}`, path)
+      t.match(alert, /href="[^"]*\/operator\/(senders|numbers\/unused)"/, path)
+    }
+  }
+  await judged('No team uses the number.')
+  const numberPage = await operator.get('/operator/numbers/unused')
+  t.match(numberPage.html, /<span class="tag warn">paused</)
+  t.ok(
+    numberPage.html.indexOf('id="needs"') < numberPage.html.indexOf('class="columns"'),
+    'alerts come first',
+  )
   const { id } = await makeTeam(service)
   await giveNumber(service, id, number.name)
   await answers(/going out\? no: 1 sender paused, 1 risk .*the number unused .* No messages wait\./)
+  await judged('No messages wait.')
   await giveNumber(service, id, null)
   await database.query(sql.unsafe`delete from senders where key = 'whatsapp:902'`)
   await database.query(sql.unsafe`delete from whatsapp_numbers`)
   await answers(/going out\? yes, but 1 risk /)
   await database.query(sql.unsafe`delete from processes where id = ${life.id}`)
+})
+
+t.test('names the versions of processes if a deployment takes longer than 10 minutes', async (t) => {
+  const life = { kind: 'worker', pid: 4, queues: QUEUES, senders: {}, completed: {} } as const
+  const start = async (host: string, version: string, minutes: number) => {
+    const started_at = new Date(Date.now() - minutes * 60_000)
+    const gauges = { ...idleGauges(), version }
+    await storeSignOfLife(database, { ...life, id: uuidv7(), host, gauges, started_at }, [])
+  }
+  const overview = async () => textOf((await operator.get('/operator')).html)
+  await start('old', '0.9.0', 60)
+  await start('other', '0.9.0', 11)
+  t.notMatch(await overview(), 'Processes run', 'the same version')
+  await start('new', '0.10.0', 9)
+  t.notMatch(await overview(), 'Processes run', 'a deployment')
+  await start('newer', '0.10.0', 11)
+  t.match(await overview(), 'Processes run 0.10.0 and 0.9.0. Finish the deployment.')
+  t.match((await operator.get('/operator')).html, /<li class="warn"><div><strong>Processes run/)
+  await database.query(sql.unsafe`
+    update processes set seen_at = now() - interval '2 minutes' where host in ('old', 'other')`)
+  t.notMatch(await overview(), 'Processes run', 'the old ones have stopped')
+  await database.query(sql.unsafe`delete from processes where pid = 4`)
 })
 
 t.test('names queues with waiting jobs and no worker', async (t) => {

@@ -1,5 +1,4 @@
 /** Alerts of the operator's overview: paused senders with their waiting messages, and teams with high rates. */
-import { unusedNumbers } from '../../../../db/delivery/senders/senders.sql.ts'
 import type { ShownSender } from '../../../../db/delivery/senders/show.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { teamsOverLimits } from '../../../../db/stats/daily/sending.sql.ts'
@@ -8,44 +7,20 @@ import type { Alert } from '../../components/section.ts'
 import { ALARMING_SHARE, MIN_SENT_FOR_SHARES } from '../../components/shares.ts'
 import { compact } from '../../server/builders.ts'
 import { goesOutAlerts, isPaused } from '../stopped.ts'
-import { countWaiting, NOTHING_WAITS } from './senders.ts'
+import { type PauseEffects, withEffect } from './pause-effects.ts'
 import { pageOfTeam } from './team-plan.ts'
 
 /** Maximum number of listed teams above the limits of mailbox providers. */
 const MAX_TEAMS = 20
 
-type Effects = {
-  /** The messages that wait for each paused sender, by key. */
-  waits: ReadonlyMap<string, string>
-  /** The names of numbers that no team uses. */
-  unused: readonly string[]
-  /** The number of paused senders, except unused ones without waiting messages. */
-  stopping: number
-}
-
-/** Returns what paused senders stop. */
-export async function pauseEffects(tx: Tx, senders: readonly ShownSender[]): Promise<Effects> {
-  const waits = await countWaiting(tx, senders)
-  const unused = await unusedNumbers(tx)
-  const isUnused = ({ key, name }: ShownSender): boolean =>
-    waits.get(key) === NOTHING_WAITS && unused.includes(name ?? '')
-  const stopping = senders.filter((sender) => isPaused(sender) && !isUnused(sender)).length
-  return { waits, unused, stopping }
-}
-
 /** Returns alerts for paused senders with their waiting messages. Without any, it is only a warning. */
-export const pauseAlerts = (
-  senders: readonly ShownSender[],
-  { waits, unused }: Pick<Effects, 'waits' | 'unused'>,
-  now: Date,
-): Alert[] =>
+export const pauseAlerts = (senders: readonly ShownSender[], effects: PauseEffects, now: Date): Alert[] =>
   senders.filter(isPaused).flatMap((sender) => {
-    const waiting = waits.get(sender.key) ?? NOTHING_WAITS
-    const idle = unused.includes(sender.name ?? '') ? 'No team uses the number.' : 'No messages wait.'
+    const effect = effects.get(sender.name ?? sender.key)
     return goesOutAlerts([sender], now).map((alert) => ({
       ...alert,
-      tone: waiting === NOTHING_WAITS ? 'warn' : 'bad',
-      text: `${alert.text?.replace(/\.?$/, '.')} ${waiting === NOTHING_WAITS ? idle : `Waiting: ${waiting}.`}`,
+      tone: effect?.tone ?? alert.tone,
+      text: withEffect(alert.text ?? '', effect),
     }))
   })
 

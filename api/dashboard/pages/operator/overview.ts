@@ -19,10 +19,11 @@ import { show } from '../../server/page.ts'
 import { foldAlerts, groupAlerts, senderState, stoppedBroadcastAlerts } from '../stopped.ts'
 import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
 import { buildChecklist, MAX_PARKED, summaryChecks } from './health-checks.ts'
-import { pauseAlerts, pauseEffects, reputationAlerts } from './overview-alerts.ts'
+import { pauseAlerts, reputationAlerts } from './overview-alerts.ts'
+import { type PauseEffects, pauseEffects } from './pause-effects.ts'
 import { counted, isShown, isUnattended, queueCells, rate, waitingWords, workAlerts } from './queue-cells.ts'
 import { queueName } from './queue-names.ts'
-import { isLive, isWorking } from './workers.ts'
+import { isLive, isWorking, versionAlerts } from './workers.ts'
 
 const PATH = '/operator'
 const MAX_STOPPED = 100
@@ -94,7 +95,12 @@ function queueAlerts(paused: Pauses): Alert[] {
   ])
 }
 
-function senderChecks(processes: readonly ProcessRow[], senders: readonly ShownSender[], now: Date): Check[] {
+function senderChecks(
+  processes: readonly ProcessRow[],
+  senders: readonly ShownSender[],
+  effects: PauseEffects,
+  now: Date,
+): Check[] {
   const used = processes.filter(isLive).flatMap((process) => Object.values(process.senders))
   const stopped = senders.filter(({ state }) => state !== 'sending').map(({ key }) => key)
   return [...new Set([...used, ...stopped])].sort().map((key) => {
@@ -104,7 +110,7 @@ function senderChecks(processes: readonly ProcessRow[], senders: readonly ShownS
     const words = isWell ? (at === null ? 'no problems' : 'recovered') : senderState(known)
     return {
       label: known?.name ?? key,
-      tone: isWell ? 'good' : 'bad',
+      tone: isWell ? 'good' : (effects.get(known.name ?? key)?.tone ?? 'bad'),
       cell: text(words, { detail: isWell || at === null ? undefined : formatAge(at, now) }),
     }
   })
@@ -123,7 +129,7 @@ function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]):
     {
       label: 'Waiting to go out',
       value: counted(ready + deferred).text,
-      detail: waitingWords(ready > 0 ? oldest : null, deferred) || 'nothing waits',
+      detail: waitingWords({ ready, deferred }, ready > 0 ? oldest : null) || 'nothing waits',
     },
     {
       label: 'Going out now',
@@ -221,6 +227,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
   const alerts = compact<Alert>([
     ...faultAlerts(database_state).map(linked),
     ...workAlerts(processes, queues, now),
+    ...versionAlerts(processes, now),
     ...queueAlerts(paused),
     ...pauseAlerts(senders, effects, now),
     ...groupAlerts(stopped, `${stopped.length} broadcasts were paused automatically`),
@@ -229,7 +236,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
   ])
   const stops = stopsOf(database_state.fault, processes.some(isWorking), paused, {
     unattended: queues.filter((each) => isStuck(each, now)).length,
-    senders: effects.stopping,
+    senders: [...effects.values()].filter(({ isUnused }) => !isUnused).length,
     broadcasts: stopped.length,
   })
   const shown = queues.filter(isShown)
@@ -243,6 +250,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
     ],
     sections: [
       buildTable(shown, queueCells(now, senders), {
+        title: 'Queues',
         id: 'queues',
         live: true,
         wrap: ['Queue'],
@@ -261,7 +269,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
     ],
     aside: [
       { kind: 'tiles', id: 'figures', live: true, tiles: tiles(queues, processes) },
-      sendersSection(senderChecks(processes, senders, now)),
+      sendersSection(senderChecks(processes, senders, effects, now)),
       checksSection(summaryChecks(deps, database_state, await loadReports(database), now)),
     ],
   })

@@ -68,11 +68,19 @@ export function workAlerts(processes: readonly ProcessRow[], queues: readonly Sh
   return without.length > 0 ? without : unattendedAlerts(queues, now)
 }
 
+type WaitingJobs = { ready: number; deferred: number }
+
+/** Describes the deferred ones of waiting jobs. */
+function deferredWords({ ready, deferred }: WaitingJobs): string {
+  if (ready > 0) return `${counted(deferred).text} deferred`
+  return deferred === 1 ? 'deferred' : 'all deferred'
+}
+
 /** Describes waiting jobs. @param oldest the age of the oldest ready one in seconds. */
-export const waitingWords = (oldest: number | null, deferred: number, cause = ''): string =>
+export const waitingWords = (jobs: WaitingJobs, oldest: number | null, cause = ''): string =>
   compact<string>([
     oldest !== null && `the oldest for ${duration(oldest)}`,
-    deferred > 0 && `${counted(deferred).text} deferred`,
+    jobs.deferred > 0 && deferredWords(jobs),
     cause,
   ]).join(', ')
 
@@ -99,11 +107,7 @@ function waitingCell(shown: ShownQueue, senders: readonly ShownSender[], now: Da
   return {
     ...counted(ready + deferred),
     tone: cause === '' ? undefined : 'warn',
-    detail: compact<string>([
-      oldest !== null && `the oldest for ${duration(oldest)}`,
-      deferred > 0 && `${ready > 0 ? `${counted(deferred).text} ` : ''}deferred`,
-      cause,
-    ]).join(', '),
+    detail: waitingWords({ ready, deferred }, oldest, cause),
   }
 }
 

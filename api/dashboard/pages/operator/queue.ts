@@ -27,6 +27,7 @@ import { already, noneLeft, requireFound } from '../../server/already.ts'
 import {
   action,
   buildAlerts,
+  buildFacts,
   buildTable,
   button,
   buttonCell,
@@ -38,7 +39,8 @@ import { countedFields, countedValues, readCounted } from '../../server/confirme
 import { redirect, show } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { backgroundJobAnswer } from '../background-job.ts'
-import { goesOutAlerts } from '../stopped.ts'
+import { pauseAlerts } from './overview-alerts.ts'
+import { pauseEffects } from './pause-effects.ts'
 import {
   counted,
   oldestDue,
@@ -68,12 +70,12 @@ function tilesSection(
   { cause, hasAlert }: { cause: string; hasAlert: boolean },
   now: Date,
 ): Section {
-  const hosts = runningWorkers(queue, now).map(({ host, pid }) => `${host} (process ${pid})`)
+  const workers = workersCell(queue, now)
   const tiles: Tile[] = [
     {
       label: 'Waiting',
       value: counted(queue.ready + queue.deferred).text,
-      detail: waitingWords(null, queue.deferred, hasAlert ? '' : cause) || undefined,
+      detail: waitingWords(queue, null, hasAlert ? '' : cause) || undefined,
       tone: cause === '' ? undefined : 'warn',
     },
     { label: 'Oldest due', value: oldestDue(queue) },
@@ -87,12 +89,18 @@ function tilesSection(
     { label: 'Rate', value: rate(queue.completed_per_second) },
     {
       label: 'Workers',
-      value: workersCell(queue, now).text,
-      detail: hosts.join(', ') || (hasAlert ? undefined : 'No worker processes it.'),
-      tone: workersCell(queue, now).tone,
+      value: workers.text,
+      detail: workers.text === '0' && !hasAlert ? 'No worker processes it.' : undefined,
+      tone: workers.tone,
     },
   ]
   return { kind: 'tiles', id: 'tiles', live: true, tiles }
+}
+
+/** Lists the workers that process a queue. */
+function workersFacts(queue: ShownQueue, now: Date): Section | false {
+  const hosts = runningWorkers(queue, now).map(({ host, pid }) => `${host} (process ${pid})`)
+  return hosts.length > 0 && buildFacts({ Workers: text(hosts.join(', ')) }, { id: 'workers', live: true })
 }
 
 function pauseAlert({ queue, paused_at: at, paused_by, pause_reason }: ShownQueue, now: Date): Alert {
@@ -207,7 +215,8 @@ const page = get('operator', `${QUEUES_PATH}/:queue`, async ({ params, now }, { 
   const deferrals = await listDeferrals(database, queue, MAX_DEFERRED)
   const redrive = `${here}/redrive`
   const pause = shown?.paused && pauseAlert(shown, now)
-  const paused = goesOutAlerts(sendersOf(queue, senders), now)
+  const own = sendersOf(queue, senders)
+  const paused = pauseAlerts(own, await pauseEffects(database, own), now)
   const hasAlert = without.length + paused.length > 0 || pause !== false
   const retryAll = { fields: countedFields({ most: all, seen }), tone: 'quiet' } as const
   return show({
@@ -236,6 +245,7 @@ const page = get('operator', `${QUEUES_PATH}/:queue`, async ({ params, now }, { 
       shown && (await waitingTeams(database, queue, { shown, now })),
       deferrals.length > 0 && deferralsTable(deferrals, shown?.deferred ?? 0, now),
       reasonsTable(reasons, redrive, seen, now),
+      shown && workersFacts(shown, now),
     ]),
   })
 })

@@ -1,5 +1,6 @@
 /** The table of WhatsApp numbers with their state, on their page and on Health. Pure, except for its facts. */
 
+import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import {
   DEFAULT_NUMBER,
   type defaultNumber,
@@ -13,6 +14,7 @@ import { LISTED_FOR_S } from '../../../../db/stats/fleet/fleet.ts'
 import { type Cell, number, status, type Tone, text, time, timeLeft } from '../../components/cell.ts'
 import type { Alert, Section } from '../../components/section.ts'
 import { buildTable } from '../../server/builders.ts'
+import { type PauseEffects, pauseEffects, withEffect } from './pause-effects.ts'
 import { isWorking } from './workers.ts'
 
 export const NUMBERS_PATH = '/operator/numbers'
@@ -20,8 +22,8 @@ export const numberPath = (name: string): string => `${NUMBERS_PATH}/${name}`
 
 type Sends = Awaited<ReturnType<typeof numberSends>>
 
-/** The senders of all numbers, and if a worker sends from the default number. */
-type Facts = { sends: Sends; isDefaultSent: boolean; now: Date }
+/** The senders of all numbers with what their pauses stop, and if a worker sends from the default number. */
+type Facts = { sends: Sends; effects: PauseEffects; isDefaultSent: boolean; now: Date }
 
 /** Meta's names of qualities, as its own pages show them. */
 const QUALITIES: Readonly<Partial<Record<string, { words: string; tone: Tone }>>> = {
@@ -48,15 +50,16 @@ export function limitCell(limit: string | null): Cell {
 }
 
 /** Builds the cell with the state of a number. A pause by an operator lasts until an operator resumes it. */
-export function numberState(pause: ReturnType<Sends['get']>, now: Date): Cell {
-  if (pause?.paused_at) return status('paused', { tone: 'warn', detail: 'by an operator' })
-  if (pause?.paused_until)
-    return status('paused', { detail: `automatically, ${timeLeft(pause.paused_until, now)} left` })
-  return status('active')
+export function numberState(name: string, { sends, effects, now }: Facts): Cell {
+  const { paused_at, paused_until } = sends.get(name) ?? {}
+  if (paused_at) return status('paused', { tone: 'warn', detail: 'by an operator' })
+  if (!paused_until) return status('active')
+  const detail = `automatically, ${timeLeft(paused_until, now)} left`
+  return status('paused', { tone: effects.get(name)?.tone ?? 'bad', detail })
 }
 
-/** Builds the alert for a paused number, or false. */
-export function numberPauseAlert(name: string, { sends, now }: Facts): Alert | false {
+/** Builds the alert for a paused number, or false. Operators resume an automatic pause on the page of senders. */
+export function numberPauseAlert(name: string, { sends, effects, now }: Facts): Alert | false {
   const { paused_at = null, paused_until = null, pause_reason = null } = sends.get(name) ?? {}
   if (paused_at !== null)
     return {
@@ -65,11 +68,13 @@ export function numberPauseAlert(name: string, { sends, now }: Facts): Alert | f
       at: time(paused_at, now),
       text: 'Its messages wait until you resume it.',
     }
+  const effect = effects.get(name)
   return (
     paused_until !== null && {
-      tone: 'bad',
+      tone: effect?.tone ?? 'bad',
       title: `The number is paused automatically for another ${timeLeft(paused_until, now)}`,
-      text: pause_reason ?? 'No reason given.',
+      text: withEffect(pause_reason ?? 'No reason given.', effect),
+      link: { href: '/operator/senders', label: 'Show senders' },
     }
   )
 }
@@ -100,14 +105,17 @@ const hasWorker = (processes: readonly ProcessRow[]): boolean =>
 
 export const readNumberFacts = async (tx: Tx, now: Date): Promise<Facts> => ({
   sends: await numberSends(tx),
+  effects: await pauseEffects(tx, await listSenders(tx)),
   isDefaultSent: hasWorker(await liveProcesses(tx, LISTED_FOR_S)),
   now,
 })
 
-function defaultState({ sends, isDefaultSent, now }: Facts): Cell {
-  const pause = sends.get(DEFAULT_NUMBER)
+function defaultState(facts: Facts): Cell {
+  const pause = facts.sends.get(DEFAULT_NUMBER)
   const isPaused = Boolean(pause?.paused_at ?? pause?.paused_until)
-  return isPaused || isDefaultSent ? numberState(pause, now) : status('no worker', { tone: 'bad' })
+  return isPaused || facts.isDefaultSent
+    ? numberState(DEFAULT_NUMBER, facts)
+    : status('no worker', { tone: 'bad' })
 }
 
 /** Builds the cell with the missing steps and the age of the last check. */
@@ -119,15 +127,21 @@ function setupCell({ missing, checked_at }: WhatsappNumber, now: Date): Cell {
     : status(`${plural(missing.length, 'step')} missing`, { tone: 'warn', detail, tip: missing.join(', ') })
 }
 
-type Cells = Record<'Number' | 'Sending' | 'Last attempt' | 'Quality' | 'Messaging limit' | 'Setup', Cell>
+type Cells = Record<
+  'Number' | 'Sending' | 'Teams' | 'Last attempt' | 'Quality' | 'Messaging limit' | 'Setup',
+  Cell
+>
 
 export const attemptCell = (name: string, { sends, now }: Facts): Cell =>
   time(sends.get(name)?.attempted_at ?? null, now, 'none yet')
+
+const teamsCell = (name: string, { sends }: Facts): Cell => number(sends.get(name)?.teams ?? 0)
 
 /** Builds the cells of the default number, which workers get from their settings. */
 const defaultCells = (phoneNumberId: string, facts: Facts): Cells => ({
   Number: text('Default', { detail: `ID ${phoneNumberId}` }),
   Sending: defaultState(facts),
+  Teams: text('all others', { number: true }),
   'Last attempt': attemptCell(DEFAULT_NUMBER, facts),
   Quality: text(null),
   'Messaging limit': text(null),
@@ -136,7 +150,8 @@ const defaultCells = (phoneNumberId: string, facts: Facts): Cells => ({
 
 const namedCells = (each: WhatsappNumber, facts: Facts): Cells => ({
   Number: text(each.name, { href: numberPath(each.name), detail: each.display_phone_number ?? undefined }),
-  Sending: numberState(facts.sends.get(each.name), facts.now),
+  Sending: numberState(each.name, facts),
+  Teams: teamsCell(each.name, facts),
   'Last attempt': attemptCell(each.name, facts),
   Quality: qualityCell(each.quality),
   'Messaging limit': limitCell(each.messaging_limit),

@@ -160,14 +160,14 @@ const useFacts = (
       Teams:
         teams > 0
           ? number(teams)
-          : text('Assign to a team', { href: '/operator/teams', detail: 'No team uses it.' }),
+          : text('No team uses it', { href: '/operator/teams', detail: 'Choose it on the page of a team.' }),
       'Waiting messages': number(waiting),
       'Last attempt': attempt,
       'Messages per second': number(shown.messages_per_second),
       'Phone number ID': text(shown.phone_number_id, { code: true, copy: true }),
       'WhatsApp Business Account ID': text(shown.account_id, { code: true, copy: true }),
     },
-    { id: 'use', live: true },
+    { id: 'first', live: true },
   )
 
 /** @param site the public URL, or null if it isn't set. */
@@ -234,17 +234,15 @@ const one = get(
     const isByHand = pause?.paused_at != null
     return show({
       title: name,
-      state: { ...numberState(pause, now), detail: undefined },
+      state: { ...numberState(name, facts), detail: undefined },
       lead: compact([shown.display_phone_number, shown.verified_name]).join(', ') || undefined,
       back: { href: PATH, label: 'WhatsApp numbers' },
       actions: { forms: numberButtons(shown, isByHand) },
-      sections: [
-        ...buildAlerts([numberPauseAlert(name, facts), ...missingAlerts(shown)], { id: 'needs', live: true }),
-        metaFacts(shown, now),
-        hookFacts(shown, publicUrl),
-        FIELDS,
-        changeForm(shown),
-      ],
+      above: buildAlerts([numberPauseAlert(name, facts), ...missingAlerts(shown)], {
+        id: 'needs',
+        live: true,
+      }),
+      sections: [metaFacts(shown, now), hookFacts(shown, publicUrl), FIELDS, changeForm(shown)],
       aside: [useFacts(shown, use, attemptCell(name, facts))],
     })
   },

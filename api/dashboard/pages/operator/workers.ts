@@ -1,4 +1,4 @@
-/** Tells which processes respond, and how to start a worker. Pure. */
+/** Tells which processes respond and have different versions, and how to start a worker. Pure. */
 
 import type { ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
@@ -28,4 +28,19 @@ export function workerAlerts(processes: readonly ProcessRow[], now: Date): Alert
       link: { href: '/operator/queues', label: 'Show queues' },
     },
   ]
+}
+
+/** Until then, different versions are part of a deployment. */
+const DEPLOYMENT_S = 600
+
+/** Returns the alert for processes that have had different versions for longer than a deployment, or nothing. */
+export function versionAlerts(processes: readonly ProcessRow[], now: Date): Alert[] {
+  const isStarted = ({ started_at }: ProcessRow) =>
+    now.getTime() - Date.parse(started_at) > DEPLOYMENT_S * 1_000
+  const settled = processes.filter((process) => isLive(process) && isStarted(process))
+  const versions = new Set(settled.flatMap(({ gauges: { version } }) => version || []))
+  if (versions.size < 2) return []
+  const newestFirst = [...versions].sort((one, other) => other.localeCompare(one, 'en', { numeric: true }))
+  const words = new Intl.ListFormat('en').format(newestFirst)
+  return [{ tone: 'warn', title: `Processes run ${words}`, text: 'Finish the deployment.' }]
 }

@@ -75,7 +75,11 @@ where t.id = $1
 -- numberSends
 select n.name, n.paused_at, s.pause_reason, s.refilled_at as attempted_at, case when s.paused_until > (
   select service_time()
-) then s.paused_until end as paused_until
+) then s.paused_until end as paused_until, (
+  select count(*)
+  from teams t
+  where t.whatsapp_number = n.name
+) as teams
 from whatsapp_numbers n
 left join senders s on s.key = 'whatsapp:' || n.phone_number_id
 
