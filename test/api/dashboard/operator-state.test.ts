@@ -391,4 +391,8 @@ t.test('the overview lists teams above the limits of mailbox providers', async (
   )
   t.match(page.html, `/operator/teams/${team.id}"`)
   t.notMatch(textOf(page.html), 'Example Few')
+  const teams = await operator.get('/operator/teams?name=example+books')
+  shows(t, teams, 'Limits of mailbox providers: 5.0 % and 0.10 %.')
+  t.match(teams.html, /data-label="Bounces"><div title="50 of 1,000">5\.0\s%<\/div>/)
+  t.match(teams.html, /data-label="Complaints"><div title="2 of 1,000"><span class="tag bad">0\.20\s%</)
 })

@@ -9,7 +9,7 @@ import { markOf } from '../../../../db/validation/mark.ts'
 import { byteWords, type Cell, number, text } from '../../components/cell.ts'
 import { jsonTyped } from '../../components/typed.ts'
 import { assertUnreplaced } from '../../server/already.ts'
-import { action, buildForm, buildTable, field, get, hidden } from '../../server/builders.ts'
+import { action, buildForm, buildTable, compact, field, get, hidden } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
 import { describeChanges } from './plan-changes.ts'
 
@@ -60,7 +60,10 @@ function planCells(plan: PlanRow, { catalog, uses }: { catalog: readonly PlanRow
   const cells = limitCells(plan, catalog)
   const isListed = hasLimits(plan)
   return {
-    Plan: text(plan.name.en, { detail: isListed ? aboutName(plan) : 'only prices' }),
+    Plan: text(plan.name.en, {
+      detail:
+        compact([isListed ? aboutName(plan) : 'only prices', lowestPrice(plan)]).join(', ') || undefined,
+    }),
     Teams: isListed ? teamsCell(plan, uses) : NO_LIMIT,
     ...(isListed ? cells : Object.fromEntries(Object.keys(cells).map((label) => [label, NO_LIMIT]))),
   }
@@ -75,8 +78,14 @@ function teamsCell({ key }: PlanRow, uses: Uses): Cell {
   if (!use) return number(0)
   return number(use.teams, {
     href: `/operator/teams?${new URLSearchParams({ plan: key })}`,
-    detail: use.own > 0 ? `(${number(use.own).text} with their own limits)` : undefined,
+    detail: use.own > 0 ? `${number(use.own).text} with own limits` : undefined,
   })
+}
+
+/** Formats the lowest price of a plan with tiers. The catalog has no currency. */
+function lowestPrice({ tiers, contacts_tiers }: PlanRow): string | false {
+  const prices = (tiers ?? contacts_tiers ?? []).map(({ monthly_cents }) => monthly_cents)
+  return prices.length > 0 && `from ${(Math.min(...prices) / 100).toFixed(2)} a month`
 }
 
 /** Returns the ID and the kind of a plan, unless they are its name. */
@@ -96,7 +105,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
   const uses = await planUse(database, MAX_COUNTED)
   return show({
     title: 'Plans',
-    lead: `A team has the limits of its plan unless an operator sets its own. Limits of ${list.format(QUOTAS.filter(isPeriodic).map(({ noun }) => noun))} apply to a team’s current period.`,
+    lead: `A team has the limits of its plan unless an operator sets its own. Limits of ${list.format(QUOTAS.filter(isPeriodic).map(({ noun }) => noun))} apply to a team’s current period. A paid plan without limits has those of its first tier of prices.`,
     sections: [
       buildTable(
         rows.toSorted((one, other) => Number(hasLimits(other)) - Number(hasLimits(one))),

@@ -59,8 +59,8 @@ export async function planForm(team: TeamView, tx: Tx): Promise<Section> {
     tone: 'quiet',
     note: 'Leave a limit empty to use the plan’s.',
     fields: [
-      { ...(await planField(tx, team.plan)), beside: true },
       hidden('shown', JSON.stringify({ plan: team.plan, ...shown })),
+      { ...(await planField(tx, team.plan)), beside: true },
       ...figures,
     ],
   })

@@ -7,7 +7,9 @@ import { readAccountRows, teamsOfIds } from '../../../../db/accounts/teams/direc
 import { toAccount } from '../../../../db/accounts/teams/limits.ts'
 import { sendingOfWeek, TEAM_SORTS, teamsByShare } from '../../../../db/stats/daily/sending.sql.ts'
 import { type Cell, number, status, type Tone, text } from '../../components/cell.ts'
+import { percent } from '../../components/percent.ts'
 import type { Field } from '../../components/section.ts'
+import { ALARMING_SHARE } from '../../components/shares.ts'
 import { action, buildForm, buildTable, compact, field, get } from '../../server/builders.ts'
 import { defineFilter, search, sorts } from '../../server/filter.ts'
 import { pageBy } from '../../server/list.ts'
@@ -27,6 +29,9 @@ const usage = (used: number, limit: number | null): Cell =>
     detail: limit === null ? 'no limit' : `of ${number(limit).text}`,
     tone: limit === null || used === 0 ? undefined : usageTone(used / limit),
   })
+
+/** Moves the count of a rate into the tooltip. The page of the team has it. */
+const withoutCount = ({ detail, ...rate }: Cell): Cell => ({ ...rate, tip: detail })
 
 const PERIODIC = new Intl.ListFormat('en').format(USED.filter(isPeriodic).map(({ noun }) => noun))
 
@@ -88,18 +93,16 @@ const teams = get('operator', TEAMS_PATH, async (request, { database, defaultPla
             usage(account?.used[name] ?? 0, account?.limits[name] ?? null),
           ])
           const rates = rateCells(weeks.get(team.id))
-          // The emails sent are the same in both cells.
-          const complaints = { ...rates.Complaints, detail: undefined }
           return {
             Team: nameCell(team, names),
-            ...rates,
-            Complaints: complaints,
+            Bounces: withoutCount(rates['Hard bounces']),
+            Complaints: withoutCount(rates.Complaints),
             ...Object.fromEntries(used),
           }
         },
         {
           id: 'grid',
-          note: `Rates cover the last 7 days. Usage of ${PERIODIC} covers the team’s current period. “Worst” lists the highest rates first.`,
+          note: `Hard bounces and complaints cover the last 7 days. Limits of mailbox providers: ${percent(ALARMING_SHARE.bounced)} and ${percent(ALARMING_SHARE.complained)}. Usage of ${PERIODIC} covers the team’s current period. “Worst” lists the highest rates first.`,
           empty: 'No team matches.',
           next: page.next,
         },
