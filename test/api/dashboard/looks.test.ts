@@ -349,6 +349,10 @@ async function looks(browser: Browser): Promise<void> {
         box('#first').top > box('#lead').bottom && box('#first').bottom <= box('#timeline').top
       390 whatsapp/${lived.message}: who it is to above what happened
         box('#first').top > box('#lead').bottom && box('#first').bottom <= box('#timeline').top
+      1280 ../../operator/teams/${team.id}: a label above each limit
+        [...document.querySelectorAll('.beside > label')].every((one) => getComputedStyle(one).position === 'static')
+      390 ../../operator/teams/${team.id}: the plan beside its first limit
+        box('select').top === box('.select + .text input').top
       390 audit: the action before its object
         box('td.main').bottom <= box('td.wrap:not(.main)').top + 2
       390 keys/${key}: buttons below the title and the menu beside it
