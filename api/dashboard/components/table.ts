@@ -13,7 +13,7 @@ const LONG_WORD = /(\S{17,})/
 /** Where it can break: after the dots of an address or the dashes of an ID, but not in a decimal. */
 const BREAK = /(?<=[@._/-])(?<!\d\.(?=\d))(?=[^@._/-])/
 
-/** Splits a text where a line can break in a word: any single one, and the long ones of a sentence. */
+/** Splits a text where a line can break in a word. In a sentence, only a long word can break. */
 export const withBreaks = (words: string): string[] =>
   (words.includes(' ') ? words.split(LONG_WORD) : ['', words])
     .flatMap((part, index) => (index % 2 === 1 ? part.split(BREAK) : part))

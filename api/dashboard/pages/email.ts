@@ -52,7 +52,7 @@ const buildContent = ({ email, state, sent }: EmailState, request: TeamRequest<'
   })
 type EmailState = Awaited<ReturnType<typeof emailAndState>>
 
-/** Builds the right column: who it is from and to, which is at the top on phones, other facts, and its IDs collapsed. */
+/** Builds the right column: its addresses, which come first on phones, other facts, and its IDs collapsed. */
 function facts({ email, request: { team, now } }: EmailView, contacts: Contacts, template: Cell | null) {
   const [only = '', ...others] = everyone(email)
   const known = contacts.get(recipientIdentity(only))

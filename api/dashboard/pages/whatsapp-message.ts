@@ -62,7 +62,7 @@ function pricingText({ category, type, billable }: NonNullable<ShownMessage['pri
   return [category, type, charge].filter((part) => part !== null).join(', ')
 }
 
-/** Builds the right column: what it is, which is at the top on phones, other facts, and the IDs collapsed. */
+/** Builds the right column: the recipient and template, which come first on phones, other facts, and collapsed IDs. */
 function facts(row: ShownMessage, template: Template | undefined, { team, now }: TeamRequest): Section[] {
   const words = template ? `${template.name} (${template.language})` : 'deleted'
   const first = {

@@ -97,11 +97,11 @@ const useOfSenderRow = row({
   paused_until: string().nullable(),
   pause_reason: string().nullable(),
   attempted_at: string().nullable(),
-  /** How many teams have it. Those without a number use the default one. */
+  /** How many teams have chosen it. Other teams use the default number. */
   teams: number(),
 })
 
-/** Returns by name when each number last sent a message or tried to, its pauses and its teams. Includes the default one. */
+/** Returns by name the last attempt of each number, its pauses and its teams. Includes the default one. */
 export async function numberSends(tx: Tx) {
   const rows = await tx.any(sql.type(useOfSenderRow)`
     select n.name, n.paused_at, s.pause_reason, s.refilled_at as attempted_at,

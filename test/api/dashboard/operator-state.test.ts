@@ -207,7 +207,7 @@ t.test("the operator's answer counts everything that stops messages, and nothing
   await database.query(sql.unsafe`delete from processes where id = ${life.id}`)
 })
 
-t.test('names the versions of processes if a deployment takes longer than 10 minutes', async (t) => {
+t.test('names the versions of processes that differ for more than 10 minutes', async (t) => {
   const life = { kind: 'worker', pid: 4, queues: QUEUES, senders: {}, completed: {} } as const
   const start = async (host: string, version: string, minutes: number) => {
     const started_at = new Date(Date.now() - minutes * 60_000)

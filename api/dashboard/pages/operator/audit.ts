@@ -107,7 +107,7 @@ function momentCell(at: string, now: Date): Cell {
   return { text: words, iso }
 }
 
-/** The names of objects in entries, and the providers of reports by their IDs. */
+/** The names of objects in entries, and the provider of each report. */
 type Names = { things: ReadonlyMap<string, NamedThing>; reports: ReadonlyMap<string, string> }
 
 async function loadNames(tx: Tx, rows: readonly AuditRow[]): Promise<Names> {

@@ -20,7 +20,7 @@ import { foldAlerts, groupAlerts, senderState, stoppedBroadcastAlerts } from '..
 import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
 import { buildChecklist, MAX_PARKED, summaryChecks } from './health-checks.ts'
 import { pauseAlerts, reputationAlerts } from './overview-alerts.ts'
-import { type PauseEffects, pauseEffects } from './pause-effects.ts'
+import { countStopping, type PauseEffects, pauseEffects } from './pause-effects.ts'
 import { counted, isShown, isUnattended, queueCells, rate, waitingWords, workAlerts } from './queue-cells.ts'
 import { queueName } from './queue-names.ts'
 import { isLive, isWorking, versionAlerts } from './workers.ts'
@@ -147,6 +147,20 @@ function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]):
   ]
 }
 
+function queuesTable(queues: readonly ShownQueue[], senders: readonly ShownSender[], now: Date): Section {
+  const shown = queues.filter(isShown)
+  const idle = queues.length - shown.length
+  const label = idle > 0 ? `All queues (${idle} more are idle)` : 'All queues'
+  return buildTable(shown, queueCells(now, senders), {
+    title: 'Queues',
+    id: 'queues',
+    live: true,
+    wrap: ['Queue'],
+    empty: '',
+    next: [{ href: '/operator/queues', label }],
+  })
+}
+
 const sendersSection = (checks: readonly Check[]): Section =>
   buildChecklist('Senders', checks, {
     id: 'senders',
@@ -236,11 +250,9 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
   ])
   const stops = stopsOf(database_state.fault, processes.some(isWorking), paused, {
     unattended: queues.filter((each) => isStuck(each, now)).length,
-    senders: [...effects.values()].filter(({ isUnused }) => !isUnused).length,
+    senders: countStopping(effects),
     broadcasts: stopped.length,
   })
-  const shown = queues.filter(isShown)
-  const idle = queues.length - shown.length
   return show({
     title: 'Is everything going out?',
     state: answerCell(stops, risks.length + teams.length),
@@ -249,16 +261,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
       { kind: 'alerts', id: 'needs', live: true, alerts: foldAlerts(alerts), calm: 'Nothing is stuck.' },
     ],
     sections: [
-      buildTable(shown, queueCells(now, senders), {
-        title: 'Queues',
-        id: 'queues',
-        live: true,
-        wrap: ['Queue'],
-        empty: '',
-        next: [
-          { href: '/operator/queues', label: idle > 0 ? `All queues (${idle} more are idle)` : 'All queues' },
-        ],
-      }),
+      queuesTable(queues, senders, now),
       buildTable(processes, processShown(now), {
         title: 'Processes',
         id: 'processes',

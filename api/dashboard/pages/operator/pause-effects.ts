@@ -5,13 +5,13 @@ import type { Tx } from '../../../../db/postgres/pool.ts'
 import { isPaused } from '../stopped.ts'
 import { countWaiting, NOTHING_WAITS } from './senders.ts'
 
-/** What a pause stops. Without waiting messages, it is only a warning. */
-export type PauseEffect = { tone: 'warn' | 'bad'; text: string; isUnused: boolean }
+/** The effect of a pause. Without waiting messages, it is only a warning. */
+type PauseEffect = { tone: 'warn' | 'bad'; text: string; isUnused: boolean }
 
 /** By the name of a number, otherwise by the key of the sender. */
 export type PauseEffects = ReadonlyMap<string, PauseEffect>
 
-/** Returns what each paused sender stops. */
+/** Returns the effect of each pause. */
 export async function pauseEffects(tx: Tx, senders: readonly ShownSender[]): Promise<PauseEffects> {
   const paused = senders.filter(isPaused)
   const waits = await countWaiting(tx, paused)
@@ -25,6 +25,10 @@ export async function pauseEffects(tx: Tx, senders: readonly ShownSender[]): Pro
   return new Map(paused.map((sender) => [sender.name ?? sender.key, judge(sender)]))
 }
 
-/** Ends the reason of a pause with what it stops. */
+/** Counts paused senders, except unused ones without waiting messages. */
+export const countStopping = (effects: PauseEffects): number =>
+  [...effects.values()].filter(({ isUnused }) => !isUnused).length
+
+/** Adds the effect of a pause to its reason. */
 export const withEffect = (reason: string, effect: PauseEffect | undefined): string =>
   effect === undefined ? reason : `${reason.replace(/\.?$/, '.')} ${effect.text}`

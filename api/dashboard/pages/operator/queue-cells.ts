@@ -70,7 +70,7 @@ export function workAlerts(processes: readonly ProcessRow[], queues: readonly Sh
 
 type WaitingJobs = { ready: number; deferred: number }
 
-/** Describes the deferred ones of waiting jobs. */
+/** Describes how many of the waiting jobs are deferred. */
 function deferredWords({ ready, deferred }: WaitingJobs): string {
   if (ready > 0) return `${counted(deferred).text} deferred`
   return deferred === 1 ? 'deferred' : 'all deferred'

@@ -22,7 +22,7 @@ export const numberPath = (name: string): string => `${NUMBERS_PATH}/${name}`
 
 type Sends = Awaited<ReturnType<typeof numberSends>>
 
-/** The senders of all numbers with what their pauses stop, and if a worker sends from the default number. */
+/** The senders of all numbers, the effects of their pauses, and if a worker sends from the default number. */
 type Facts = { sends: Sends; effects: PauseEffects; isDefaultSent: boolean; now: Date }
 
 /** Meta's names of qualities, as its own pages show them. */
