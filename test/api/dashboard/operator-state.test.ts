@@ -191,7 +191,8 @@ t.test("the operator's answer counts everything that stops messages, and nothing
   }
   await judged('No team uses the number.')
   const numberPage = await operator.get('/operator/numbers/unused')
-  t.match(numberPage.html, /<span class="tag warn">paused</)
+  for (const { html } of [numberPage, await operator.get('/operator/senders')])
+    t.match(html, /<span class="tag warn">paused</)
   t.ok(
     numberPage.html.indexOf('id="needs"') < numberPage.html.indexOf('class="columns"'),
     'alerts come first',
@@ -391,6 +392,13 @@ t.test('the overview lists teams above the limits of mailbox providers', async (
   )
   t.match(page.html, `/operator/teams/${team.id}"`)
   t.notMatch(textOf(page.html), 'Example Few')
+  const own = await operator.get(`/operator/teams/${team.id}`)
+  shows(
+    t,
+    own,
+    /The last 7 days Hard bounces 5\.0\s% 50 of 1,000, limit 5\.0\s% Complaints 0\.20\s% 2 of 1,000, limit/,
+  )
+  t.match(own.html, /<li class="bad">\s+<span class="label">Complaints</)
   const teams = await operator.get('/operator/teams?name=example+books')
   shows(t, teams, 'Limits of mailbox providers: 5.0 % and 0.10 %.')
   t.match(teams.html, /data-label="Bounces"><div title="50 of 1,000">5\.0\s%<\/div>/)

@@ -17,6 +17,9 @@ const PATH = '/operator/senders'
 
 const WEBHOOKS_SHOWN = 50
 
+/** Shown if no message waits for a sender. */
+export const NOTHING_WAITS = 'nothing'
+
 const resumeButton = (key: string): Cell =>
   buttonCell(`${PATH}/resume?${new URLSearchParams({ key })}`, 'Resume now', { tone: 'quiet' })
 
@@ -47,15 +50,16 @@ function since({ state, troubled_at, events }: ShownSender): string | null {
   )
 }
 
-/** Builds the cell with the state of a sender and since when it has had it. */
-function stateCell(sender: ShownSender, now: Date): Cell {
+/** Builds the cell with the state of a sender and since when it has had it. @param waiting the waiting messages. */
+function stateCell(sender: ShownSender, waiting: string | undefined, now: Date): Cell {
   const { state, rate } = sender
   const from = since(sender)
   const detail = compact<string>([
     from !== null && `${state === 'probing' ? 'paused ' : ''}${formatAge(from, now)}`,
     state === 'slowed' && `${rate.toFixed(1)} per second`,
   ])
-  return status(state, { text: senderState(sender), detail: detail.join(', ') || undefined })
+  const cell = status(state, { text: senderState(sender), detail: detail.join(', ') || undefined })
+  return waiting === NOTHING_WAITS ? { ...cell, tone: 'warn' } : cell
 }
 
 const EVENTS: Readonly<Record<string, string>> = {
@@ -106,8 +110,6 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
   )
 
 const MAX_COUNTED = 10_000
-/** Shown if no message waits for a sender. */
-export const NOTHING_WAITS = 'nothing'
 
 /** Counts the messages, and their teams, that wait for each paused sender. */
 export async function countWaiting(
@@ -139,7 +141,7 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
         held,
         (sender) => ({
           Sender: nameCell(sender),
-          State: stateCell(sender, now),
+          State: stateCell(sender, waits.get(sender.key), now),
           'Next attempt': text(sender.paused_until && countdown(sender.paused_until, now)),
           Waiting: text(waits.get(sender.key) ?? null),
           'Provider response': text(sender.reason),

@@ -3,6 +3,7 @@
 import type { SendingOfWeek } from '../../../../db/stats/daily/sending.sql.ts'
 import { type Cell, number, text } from '../../components/cell.ts'
 import { percent } from '../../components/percent.ts'
+import type { Tile } from '../../components/section.ts'
 import { ALARMING_SHARE } from '../../components/shares.ts'
 import { compact } from '../../server/builders.ts'
 
@@ -24,17 +25,16 @@ export function rateCells(week: SendingOfWeek | undefined) {
   }
 }
 
-const withLimit = (cell: Cell, alarming: number): Cell => ({
-  ...cell,
-  detail: compact([cell.detail, `limit ${percent(alarming)}`]).join(', '),
-})
-
-/** The same with the limits of mailbox providers, and the emails not sent to a suppressed recipient. */
-export function weekCells(week: SendingOfWeek | undefined): Record<string, Cell> {
+/** Builds tiles with the rates, the limits of mailbox providers, and the emails not sent to a suppressed recipient. */
+export function weekTiles(week: SendingOfWeek | undefined): Tile[] {
   const { 'Hard bounces': bounces, Complaints: complaints } = rateCells(week)
-  return {
-    'Hard bounces': withLimit(bounces, ALARMING_SHARE.bounced),
-    Complaints: withLimit(complaints, ALARMING_SHARE.complained),
-    Suppressed: number(week?.suppressed ?? 0),
-  }
+  const rateTile = (label: string, { text: value, tone, detail }: Cell, alarming: number): Tile => ({
+    ...{ label, value, tone },
+    detail: compact([detail, `limit ${percent(alarming)}`]).join(', '),
+  })
+  return [
+    rateTile('Hard bounces', bounces, ALARMING_SHARE.bounced),
+    rateTile('Complaints', complaints, ALARMING_SHARE.complained),
+    { label: 'Suppressed', value: number(week?.suppressed ?? 0).text },
+  ]
 }

@@ -33,7 +33,7 @@ import type { PageDeps } from '../../server/deps.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
 import { bulkPausedAlert, groupAlerts, RESUME_BULK, stoppedBroadcastAlerts } from '../stopped.ts'
 import { changePlan, pageOfTeam, planForm, TEAMS_PATH } from './team-plan.ts'
-import { weekCells } from './team-shares.ts'
+import { weekTiles } from './team-shares.ts'
 
 /** Maximum number of listed broadcasts that were paused automatically. */
 const MAX_STOPPED = 100
@@ -110,7 +110,7 @@ const page = get('operator', `${TEAMS_PATH}/:id`, async ({ params, now }, deps) 
         bulk && bulkPausedAlert(bulk, now),
         ...groupAlerts(stopped, `${stopped.length} broadcasts were paused automatically`),
       ]),
-      buildFacts(weekCells(week), { title: 'The last 7 days' }),
+      { kind: 'tiles', title: 'The last 7 days', tiles: weekTiles(week) },
       {
         kind: 'tiles',
         title: 'Usage',
