@@ -170,6 +170,10 @@ async function expand(
   const { tx, secrets } = deps
   const until = row.audience_until ?? now.toISOString()
   const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: MAX_READ, limit: most })
+  if (next.members.length === 0) {
+    await moveCursor(tx, row, next, now)
+    return { kind: 'moved' }
+  }
   const { mailing, version } = await fixedMailing(tx, row)
   const identities = next.members.map(({ identity }) => identity)
   const suppressed = await findSuppressed(tx, secrets, row.team_id, identities)

@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { string } from 'yup'
+import { boolean, string } from 'yup'
+import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
 import { createContact } from '../../../../db/audience/contacts/edit.ts'
 import { audienceSize, lackingMembers, nextMembers } from '../../../../db/messages/broadcasts/audience.sql.ts'
 import type { Condition } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
@@ -247,4 +248,22 @@ t.test('includes a contact whose creation commits after the start', async (t) =>
     select to_emails[1] as email from emails where broadcast_id = ${id} order by 1`)
   t.equal(emails.map(({ email }) => email).join(), 'first@example.org,late@example.org')
   t.match((await get(id)).body.stats, { made: 2, skipped: 0 })
+})
+
+t.test('locks no account in a step without members', async (t) => {
+  const { service, team, contacts, create, post } = await beginBroadcasting(t)
+  const { database, deps } = service
+  await contacts(['reached'])
+  const id = await create()
+  t.equal((await post(id, 'send')).status, 202)
+  const step = () =>
+    database.transaction((tx) => expandStep({ ...deps, tx, ahead: 100, brakes: BRAKES }, team.id, id))
+  await step()
+  await database.query(sql.unsafe`update broadcasts set cursor = null, walked_at = null where id = ${id}`)
+  const release = await hold(t, database, (tx) => lockAccount(tx, team.id))
+  t.same(await step(), { kind: 'moved' })
+  await release()
+  const isEnded = sql.type(row({ ended: boolean() }))`
+    select walked_at is not null as ended from broadcasts where id = ${id}`
+  t.equal(await database.oneFirst(isEnded), true)
 })
