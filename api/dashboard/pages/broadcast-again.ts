@@ -115,8 +115,8 @@ async function buildContacts(
       audience > members.length
         ? `The first ${members.length} of ${plural(audience, 'contact')}. ${(audience - members.length).toLocaleString('en-US')} more aren’t listed.`
         : undefined,
-    wrap: ['Contact'],
-    grow: [WHY],
+    main: 'Contact',
+    grow: ['Contact'],
     empty: `None of the team’s first ${MAX_LOOKED_AT.toLocaleString('en-US')} contacts match. The others weren’t searched.`,
   })
 }

@@ -117,7 +117,6 @@ export function outcomes(view: BroadcastView, { team, params }: TeamRequest<'id'
       count: skipped,
       href: teamPath(team, 'broadcasts', params.id, 'skips'),
       tone: 'plain',
-      note: 'click for the reasons',
     },
   ])
   return buildTable(

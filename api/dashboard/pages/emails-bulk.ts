@@ -146,20 +146,24 @@ const HOW_MANY = MAX_CHANGED.toLocaleString('en-US')
 const describeMany = (count: number, newest: boolean): string =>
   newest ? `the newest ${HOW_MANY} emails` : plural(count, 'email')
 
+const DELETED = 'With their timelines. You can’t undo this.'
+
 /** @param isOnly true if nothing else can be done, so it isn't in the menu. */
 const deletion = (request: TeamRequest, bulk: Bulk, isOnly: boolean): Form =>
   bulkForm(request, bulk, 'delete', {
     menu: isOnly ? false : undefined,
     submit: `Delete ${describeMany(bulk.most, bulk.newest)}`,
     tone: 'danger',
-    about: 'With their timelines. You can’t undo this.',
+    about: DELETED,
   })
 
 const deletes = ({ team }: TeamRequest): boolean => team.role === 'owner'
 
 const nothingToSend = (request: TeamRequest): Section =>
   buildTable([], () => ({}), {
-    empty: 'Nothing to send again.',
+    empty: deletes(request)
+      ? 'Nothing to send again. You can only delete these emails.'
+      : 'Nothing to send again.',
     start: { href: listAddress(request), label: 'Show the emails' },
   })
 
@@ -287,7 +291,12 @@ const bulk = (verb: Verb) =>
     await assertLeft(verb, request, deps)
     const many = describeMany(readCounted(form).most, form.get('newest_only') === 'yes')
     return verb === 'delete'
-      ? { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
+      ? {
+          question: `Delete ${many} permanently?`,
+          answer: `Delete ${many}`,
+          tone: 'danger',
+          warning: DELETED,
+        }
       : {
           question: `Send ${describeRequeued(form)} again?`,
           answer: 'Send again',

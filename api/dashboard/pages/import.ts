@@ -76,7 +76,7 @@ const form = (purpose: Purpose): TeamPage =>
               detail: `${one.draft ? 'open to continue · ' : ''}by ${one.created_by}`,
             }),
             Status: importState(one),
-            Done: text(doneWords(one)),
+            Done: text(one.draft ? plural(one.records, 'record') : doneWords(one)),
             When: time(one.created_at, now),
           }),
           { title: 'Imports of the last week', wrap: ['File'], empty: 'No imports in the last week.' },

@@ -1,4 +1,4 @@
-/** Lists topics with their subscribers. Creates, renames and deletes them. */
+/** Lists topics with their contacts. Creates, renames and deletes them. */
 
 import { readAccountRow } from '../../../db/accounts/teams/teams.sql.ts'
 import { searchContacts } from '../../../db/audience/contacts/search.ts'
@@ -55,7 +55,7 @@ const list = get('viewer', '/teams/:team/topics', async (request, { database }) 
         topics,
         ({ id, name, created_at }) => ({
           Name: text(name, { href: teamPath(team, 'topics', id) }),
-          Subscribers: number(subscribers.get(id) ?? 0, { href: subscribersPath(team, id) }),
+          Contacts: number(subscribers.get(id) ?? 0, { href: subscribersPath(team, id) }),
           'Last broadcast': time(lastStart(id, broadcasts), now),
           Created: time(created_at, now),
         }),
@@ -117,17 +117,18 @@ async function newestSubscribers(id: string, { team, now }: TeamRequest, { datab
       Added: time(contact.created_at, now),
     }),
     {
-      title: 'Subscribers',
-      next: rows.length === 0 ? [] : [{ href: subscribersPath(team, id), label: 'All subscribers' }],
-      empty: 'No contact is subscribed yet.',
+      title: 'Contacts',
+      next:
+        rows.length === 0 ? [] : [{ href: subscribersPath(team, id), label: 'All contacts with this topic' }],
+      empty: 'No contact has this topic yet.',
       start: team.role === 'viewer' ? undefined : importLink(team),
     },
   )
 }
 
 function describeSubscribers(count: number, all: number): string {
-  const share = count === 0 || all === 0 ? '' : `, ${percent(Math.min(1, count / all))} of all contacts`
-  return `${plural(count, 'subscriber')}${share}.`
+  const share = count === 0 || all === 0 ? '' : `, ${percent(Math.min(1, count / all))} of all`
+  return `${plural(count, 'contact')} with this topic${share}.`
 }
 
 /** Builds the actions of editors. The form that renames the topic is a section. */

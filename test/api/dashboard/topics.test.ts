@@ -1,4 +1,4 @@
-/** The names, subscribers and broadcasts of topics. */
+/** The names, contacts and broadcasts of topics. */
 import { sql } from 'slonik'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { after, shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -29,7 +29,7 @@ t.test('a topic lists its broadcasts', async (t) => {
   t.notOk((await editor.get(at(`topics/${other}`))).html.includes(link))
 })
 
-t.test('a topic shows its subscribers, and starts a broadcast to them', async (t) => {
+t.test('a topic shows its contacts, and starts a broadcast to them', async (t) => {
   const own = await makeTeam(service, { domain: 'topic.test' })
   const writer = await signedIn(service, { team: own.id, role: 'editor' })
   const reader = await signedIn(service, { team: own.id, role: 'viewer' })
@@ -44,7 +44,7 @@ t.test('a topic shows its subscribers, and starts a broadcast to them', async (t
   shows(
     t,
     page,
-    /1 subscriber, .* of all contacts\. .*News sending 4 of 2 75\.0 % .* Ana Lind subscribed@example\.org subscribed /,
+    /1 contact with this topic, .* of all\. .*News sending 4 of 2 75\.0 % .* Ana Lind subscribed@example\.org subscribed /,
   )
   t.notMatch(textOf(page.html), /other@example\.org|Rename topic|Create a broadcast/)
   const begun = `/teams/${own.id}/broadcasts/new`

@@ -145,7 +145,7 @@ async function attemptsTable(
       title: 'Recent attempts',
       ...successNote(endpoint, now),
       main: 'Event',
-      wrap: ['Event'],
+      grow: ['Event'],
       id: 'tries',
       live: true,
       empty: 'Nothing has been sent yet.',
