@@ -12,7 +12,7 @@ export const TEXTS = {
   noAudience: 'The audience is empty. No subscribed contact matches.',
   audienceOverQuota: 'Contacts in the audience: {audience}. Emails left in your quota: {left} of {limit}.',
   broadcastChanged: 'Someone else changed this broadcast.',
-  templateChanged: 'Its template has changed since this page was opened.',
+  templateChanged: 'The template has changed since this page was opened.',
   audienceChanged: 'The audience has changed. It now has {contacts}, not {before}.',
   noBroadcast: 'No broadcast {id} in this team.',
   domainOfKey: 'must be at {domain}. This API key can only send from that domain',
