@@ -119,13 +119,13 @@ export const time = (iso: string | null, now: Date, never = 'never'): Cell =>
   iso === null ? { text: never } : { text: utc(iso), iso, age: formatAge(iso, now), ...shortTime(iso, now) }
 
 /**
- * Shown about members without known activity. It is stored with their sessions, which are deleted after a sign-out or
- * 12 h without use, so they may have been active before.
+ * Shown about members without an open session. Activity is stored with sessions, which are deleted after a sign-out
+ * or 12 h without use, so they may have been active before.
  */
-export const NO_ACTIVITY = 'No known activity in this team.'
+export const NO_ACTIVITY = 'No open session in this team.'
 
 export const lastActive = (at: string | null, now: Date): Cell =>
-  at === null ? { text: 'no known activity', tip: NO_ACTIVITY } : time(at, now)
+  at === null ? { text: 'no open session', tip: NO_ACTIVITY } : time(at, now)
 
 /** Builds a cell with plain text, or a dash if it is empty. */
 export const text = (value: string | null, more: Partial<Cell> = {}): Cell => ({

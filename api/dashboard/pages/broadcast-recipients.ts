@@ -238,7 +238,6 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
           return {
             Contact: contactCell(skip.email, names, request),
             Why: skipCell(skip, { matches: matching.has(identity), lacks: lacksOf(identity) }),
-            Skipped: time(skip.at, request.now),
           }
         },
         {

@@ -159,14 +159,6 @@ const deletion = (request: TeamRequest, bulk: Bulk, isOnly: boolean): Form =>
 
 const deletes = ({ team }: TeamRequest): boolean => team.role === 'owner'
 
-const nothingToSend = (request: TeamRequest): Section =>
-  buildTable([], () => ({}), {
-    empty: deletes(request)
-      ? 'Nothing to send again. You can only delete these emails.'
-      : 'Nothing to send again.',
-    start: { href: listAddress(request), label: 'Show the emails' },
-  })
-
 function countWords({ count, lookedTo }: CountedEmails): string {
   if (count > MAX_CHANGED) return `more than ${HOW_MANY} emails`
   return lookedTo === null ? plural(count, 'email') : `at least ${plural(count, 'email')}`
@@ -186,11 +178,11 @@ async function buildHead(
   const which = asked || (broadcast ? '' : 'No filter is set. These are all single emails of the team')
   // Those of a broadcast have been deleted, and an incomplete search may have missed some.
   const isNone = counted.count === 0 && (counted.lookedTo !== null || which === '')
-  const isActionable = counted.count > 0 && (none === '' || deletes(request))
-  const later = isActionable && 'Emails that match later aren’t included.'
+  const only = none !== '' && deletes(request) && 'You can only delete them.'
+  const later = counted.count > 0 && none === '' && 'Emails that match later aren’t included.'
   return {
     title: `Bulk actions on ${isNone ? 'emails' : countWords(counted)}`,
-    lead: compact([none, which && `${which}.`, later]).join(' ') || undefined,
+    lead: compact([none, only, which && `${which}.`, later]).join(' ') || undefined,
     back: broadcast
       ? { href: teamPath(team, 'broadcasts', broadcast.id), label: broadcast.name }
       : { href: listAddress(request), label: 'Emails' },
@@ -223,7 +215,10 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const tiles = bulk && counts && sendableTiles(request, bulk, counts)
   return show({
     ...(await buildHead(request, deps, counted, { broadcast, none })),
-    actions: { forms: compact([bulk && deletes(request) && deletion(request, bulk, none !== '')]) },
+    actions: {
+      links: compact([none !== '' && { href: listAddress(request), label: 'Show the emails' }]),
+      forms: compact([bulk && deletes(request) && deletion(request, bulk, none !== '')]),
+    },
     sections: compact<Section>([
       bulk && limitsOfSearch(request, lookedTo),
       bulk && counts && tiles
@@ -233,7 +228,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
             broadcast &&
               counts.rejected > 0 &&
               bounceTable(await bouncesOfBroadcast(database, broadcast, { most: MAX_BOUNCES })),
-            none === '' ? requeueing(request, bulk, counts) : nothingToSend(request),
+            none === '' && requeueing(request, bulk, counts),
           ].flatMap((section) => section || [])
         : buildTable([], () => ({}), await emptyBulk(request, deps, { broadcast, lookedTo })),
     ]),

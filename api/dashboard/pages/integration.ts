@@ -111,7 +111,14 @@ const testRecipients = (
     ({ to, becomes, ends, shown, others }) => [
       [called, complete(to)],
       // Without a color, because nothing has happened.
-      ['Status', status(ends, { tone: 'plain', detail: shown && `(shown as ${shown})` })],
+      [
+        'Status',
+        status(ends, {
+          tone: 'plain',
+          detail: shown && `(shown as ${shown})`,
+          usual: !shown && becomes.toLowerCase().includes(ends),
+        }),
+      ],
       [
         'What happens',
         text(`${headed(becomes)}.`, {

@@ -93,7 +93,7 @@ function findHelp(
   const helps: Record<Remedy, Help> = {
     again: { link: null, title: 'Wait, then send it again', text: 'Meta may accept it later.' },
     recipient: {
-      link: { href: `/find?${search}`, label: 'Find the contact' },
+      link: { href: `/find?${search}`, label: 'Search for the number', main: false },
       title: 'Reach the recipient another way',
       text: 'Sending the message again has the same result.',
     },
@@ -144,7 +144,7 @@ async function showPage(request: TeamRequest<'id'>, deps: PageDeps): Promise<Pag
     lead: messageSentence(row, ended),
     back: backTo(request, teamPath(team, 'whatsapp'), 'WhatsApp'),
     actions: {
-      links: compact([help?.link && { ...help.link, main: edits }]),
+      links: compact([help?.link && { main: edits, ...help.link }]),
       forms: compact([requeueing(again, row), edits && cancelForm(row, 'message', path)]),
     },
     sections: compact([

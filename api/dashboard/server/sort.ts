@@ -12,7 +12,7 @@ const MAX_SORTED = 1_000
 /** Returns what a cell is sorted by. Null if it has no value. */
 function sortValue({ text, iso, number }: Cell): string | number | null {
   if (iso !== undefined) return Date.parse(iso)
-  if (['', '–', 'never', 'no known activity'].includes(text)) return null
+  if (['', '–', 'never', 'no open session'].includes(text)) return null
   return number ? Number(text.replace(/[^\d.]/g, '')) : text
 }
 

@@ -290,7 +290,7 @@ t.test('an actor that wraps is next to the time in a card', (t) => {
   t.end()
 })
 
-t.test('no known activity is at the right like a time', (t) => {
+t.test('a missing session is at the right like a time', (t) => {
   const row = (at: string | null) => ({
     Member: text('a@example.com'),
     Role: text('owner'),

@@ -67,7 +67,11 @@ t.test('lists imports of one purpose despite many newer others', async (t) => {
       mapping || '{"suppress": {"as": "bounced", "detail": ""}}', encoding
     from contact_imports i, unnest(${ids}) new (id) where i.id = ${draft.split('/').at(-1) ?? ''}`)
   const list = await editor.get(importPath)
-  shows(t, list, new RegExp(`older\\.csv open to continue · by ${editor.email} not started 1 record just now`))
+  shows(
+    t,
+    list,
+    new RegExp(`older\\.csv open to continue · by ${editor.email} not started 1 record just now`),
+  )
   t.notMatch(list.html, 'newer.csv')
   const others = await editor.get(`/teams/${team.id}/suppressions/import`)
   shows(t, others, 'newer.csv')

@@ -83,7 +83,7 @@ t.test("a member without a current session isn't shown as invited", async (t) =>
     const list = await who.get(people)
     shows(t, list, new RegExp(`${email} viewer \\S+ \\S+ ${activity}`))
     const own = await who.get(page)
-    shows(t, own, `${email} viewer No known activity in this team.`)
+    shows(t, own, `${email} viewer No open session in this team.`)
     for (const seen of [list, own, await (await signedIn(service, { operator: true })).get(teamPage)])
       t.notMatch(textOf(seen.html), /\binvited\b|signed in|never/i)
   }
@@ -93,7 +93,7 @@ t.test("a member without a current session isn't shown as invited", async (t) =>
   shows(t, await owner.get(page), /idle@bank3\.test viewer Last active /)
   now = new Date(now.getTime() + 12 * 3_600_000 + 1)
   const again = await signedIn(service, { team: team.id, role: 'owner' })
-  await isUnknown(again, 'no known activity')
+  await isUnknown(again, 'no open session')
 })
 
 t.test("an owner's links can't open other teams of the user", async (t) => {
