@@ -64,6 +64,8 @@ export type Form = Loose<{
   fields: readonly Field[]
   /** Rarely used fields below the others, collapsed unless `open`. */
   further?: readonly Field[]
+  /** The label that shows them. Default: more options, or more filters. */
+  unfold?: string
   open?: boolean
   submit: string
   /** The value of `next` if it is sent with its button. */

@@ -173,8 +173,18 @@ async function buildAside(
   return (await previewSections(draft, of, deps)).slice(0, 1)
 }
 
-/** True for a field that few broadcasts need. */
-const isFurther = ({ name }: Field): boolean => name === 'tags'
+const conditionOf = (name: string): string | undefined => /^(?:property|op|value)\.(\d+)$/.exec(name)?.[1]
+
+/** Splits off the fields that few broadcasts need: the tags, and blank conditions after the first. */
+function splitFields(fields: readonly Field[]) {
+  const set = fields.filter(({ name, value }) => !name.startsWith('op.') && value)
+  const shown = new Set(['0', ...set.map(({ name }) => conditionOf(name))])
+  const isFurther = ({ name }: Field): boolean => {
+    const condition = conditionOf(name)
+    return condition === undefined ? name === 'tags' : !shown.has(condition)
+  }
+  return { usual: fields.filter((one) => !isFurther(one)), further: fields.filter(isFurther) }
+}
 
 /** Builds the page of a step. @param sent the submitted form, to show instead of the stored draft. */
 async function stepView(
@@ -189,6 +199,7 @@ async function stepView(
   const path = draft && teamPath(request.team, 'broadcasts', draft.id)
   const stored = draftFields(choices, draft, parseZone(request.cookies('zone')))
   const fields = sent ? asSent(stored[step], sent) : stored[step]
+  const { usual, further } = splitFields(fields)
   const audience =
     step === 'when' && draft
       ? (await countAudience(deps.database, { ...draft, team_id: request.team.id })).size
@@ -206,12 +217,13 @@ async function stepView(
         ...{ title: STEP_TITLES[step], ...buildButtons(step) },
         result: await summary(step, { draft, sent, fields, choices, audience }, request, deps),
         fields: compact([
-          fields.filter((each) => !isFurther(each)),
+          usual,
           hidden('step', step, true),
           draft ? hidden('seen', draft.updated_at, true) : hidden('topic', request.query.get('topic') ?? ''),
         ]),
-        further: fields.filter(isFurther),
-        open: fields.some((each) => isFurther(each) && each.value !== ''),
+        further,
+        unfold: step === 'audience' ? 'Add a condition' : undefined,
+        open: further.some(({ name, value }) => name === 'tags' && value !== ''),
       }),
     ]),
     // The script counts after each change of the form, and uses only the count.

@@ -44,6 +44,9 @@ t.test('shows all errors of a step, and focuses the first', async (t) => {
   t.match(fault(audience, 'value\\.0'), /^Value must be an array of 1 to 100 strings/)
   t.match(fault(odder, 'value\\.1'), /^Value 2 must be an array of 1 to 100 strings/)
   t.match(odder.html, /name="value\.1"[^>]* autofocus[^>]* aria-invalid="true"/)
+  const added = /<details><summary>Add a condition<\/summary>[\s\S]*name="property\.1"/
+  t.match(audience.html, added, 'a blank condition is folded')
+  t.notMatch(odder.html, added)
   t.match(textOf(audience.html), /at least 1 topic\. Value must be/, 'on top')
   t.match(textOf(odder.html), / Value 2 must be/, 'on top')
   t.notMatch(textOf(audience.html + odder.html), /where\[|value\.\d/i)

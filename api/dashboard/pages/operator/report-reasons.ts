@@ -33,7 +33,7 @@ const CAUSES: readonly Cause[] = [
   },
   {
     reason: PARKED_REASONS.noReference,
-    sentence: 'The report has no valid reference to an email',
+    sentence: 'No valid reference to an email',
     advice:
       'Another service uses the same return path, or SECRET_KEY was replaced. You can drop such reports. A replay only helps after you restore the old key.',
     isReplayable: false,
