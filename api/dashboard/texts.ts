@@ -22,7 +22,7 @@ export const TEXTS = {
   nothingChosen: 'Select at least one row first.',
   noneToSend: 'None of these emails can be sent again now.',
   allSuppressed: 'None of these emails can be sent again. Some would only go to suppressed addresses.',
-  noneToDelete: 'All of these emails have been deleted.',
+  noneToDelete: 'These emails were already deleted.',
   noTeam: "Team not found, or you don't have access to it.",
   filledTooLarge: "With these values the {part} is larger than 1 MiB, so it can't be sent.",
   noVersions: "These versions don't exist.",
@@ -50,6 +50,6 @@ export const TEXTS = {
   partTooLarge: 'The {part} is larger than 1 MiB.',
   alreadySo: '{what} is already {state}.',
   replacedSince: '{what} was replaced after the page was opened.',
-  noneLeft: 'All items that matched have been deleted or changed.',
+  noneLeft: 'No matching items are left.',
   badColumn: 'Choose again how to import column {n}.',
 } as const

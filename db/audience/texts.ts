@@ -36,7 +36,7 @@ export const TEXTS = {
   surplusCells: 'The row has {cells} cells, but the first row has {columns}',
   quoteSeparators: '{surplus}. Put values that contain separators in quotes',
   cannotResubscribe: "The contact is suppressed ({status}), so it can't be resubscribed.",
-  alreadySuppressed: "must be an address that isn't suppressed. {email} already is",
+  alreadySuppressed: "must be an address that isn't suppressed. {email} is suppressed already",
   reasonLength: 'must have 1 to {most} characters',
   notSuppressed: "This address isn't suppressed.",
   suppressedSince: 'The contact has been suppressed for another reason since this page was opened.',

@@ -167,7 +167,7 @@ function page(figures: readonly Figure[]): string[] {
 
 const METHOD = `The client, Heliograph, PostgreSQL and the sink (a server that discards email) share one machine, so only the ratio to
 the [reference](README.md) counts. Most values are medians. A target with ≥ is a lower limit, and one with ≤ an upper limit.
-Rows 13a and 13b show the worse of rows 1 and 5. Row 12 has ten million stored emails, and row 13
+Rows 13a and 13b each repeat rows 1 and 5, and show the worse. Row 12 has ten million stored emails, and row 13
 has 200,000 waiting jobs. A *distant database* is behind a proxy that adds 1 ms each way. Row 25 uses Debian's
 PostgreSQL with its default settings, and the other rows the embedded server.`
 

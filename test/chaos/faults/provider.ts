@@ -154,7 +154,7 @@ export const providerFaults: readonly Fault[] = [
   {
     id: 'F/taken',
     words: 'a server that accepts an email and cuts the connection: at most three copies, ten minutes apart',
-    load: '5 singles, then 100',
+    load: '5 singles, then 100 (only these are counted)',
     async run(world, scale) {
       const team = await world.team()
       world.relay.manners((step) => (step === 'dot' ? 'reset' : undefined))
