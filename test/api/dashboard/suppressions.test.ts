@@ -207,7 +207,7 @@ t.test('adds a suppression manually with a reason, and lifts it', async (t) => {
     detail: 'complained: asked by post',
   })
   const again = await add({ ...wish, as: 'bounced' })
-  shows(t, again, /an address that isn.t suppressed. Never@example\.net already is/)
+  shows(t, again, /an address that isn.t suppressed. Never@example\.net is suppressed already/)
   const page = at('contacts/never@example.net')
   await editor.post(at('contacts'), { email: 'Never@example.net' })
   const shown = await viewer.get(page)
