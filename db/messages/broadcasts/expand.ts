@@ -58,7 +58,7 @@ const EXPAND_BATCH = 200
 /** How many emails can wait, even at the lowest rate. */
 const LEAST_AHEAD = 20
 /** Contacts that one step looks at, however few of them fit. */
-const MAX_READ = 20_000
+const MAX_READ = 10_000
 /** A broadcast that is later than this isn't started automatically, in milliseconds. */
 const OVERDUE_MS = 3_600_000
 /** How often a broadcast of a suspended team checks again, in seconds. */
