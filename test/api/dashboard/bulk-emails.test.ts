@@ -97,6 +97,11 @@ t.test('a question shows that nothing is left to confirm', async (t) => {
     t.notMatch(textOf((await owner.get(location ?? '')).html), 'Nothing left to confirm', path)
     asked.push(location ?? '')
   }
+  shows(
+    t,
+    await owner.get(asked[5] ?? ''),
+    /Delete .* permanently\? With their timelines\. You can’t undo this\./,
+  )
   await owner.press(`${list}/${two}`, requeue)
   shows(t, await owner.get(asked[1] ?? ''), /Nothing left to confirm The email has changed/)
   await owner.press(`${list}/${one}`, `${list}/${one}/requeue`)
@@ -162,7 +167,7 @@ t.test('bulk actions say beforehand that nothing can be sent again', async (t) =
   t.match(page.html, /class="lead"[^>]*>None of them can be sent again\./, 'the page starts with it')
   t.notMatch(page.html, /Accepted, scheduled or expired|<h2>Send again/)
   shows(t, page, /have expired\. You can only delete them\./)
-  t.match(page.html, /<a class="[^"]*" href="[^"]*\/emails\?tag&#x3D;accepted">Show the emails/)
+  t.match(page.html, /<a class="button quiet" href="[^"]*\/emails\?tag&#x3D;accepted">Show the emails/)
   t.notMatch(page.html, 'id="more"', 'the only action is a button')
   const lead = 'Emails that match later aren’t included'
   const seen = await editor.get(`${list}/all?tag=accepted`)
